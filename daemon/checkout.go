@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/daemon/watch"
@@ -26,71 +24,55 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// A checkout is one registered work tree: its loop, its stores, what status
-// says of it.
+// A checkout is one registered work tree. What changes about it is its condition, which
+// has one way in, update, and one way out, view.
 type checkout struct {
 	*parts
 	log     *slog.Logger   // of its own: that of parts is shared
-	rec     state.Checkout // as registered; Name and FileMemories as they are now: record
+	rec     state.Checkout // as registered at the start; as it is now: view().rec
 	project conf.Project   // to be written where there is none; "" slug otherwise
+
+	mu       sync.Mutex // held by update
+	cond     condition
+	snapshot atomic.Pointer[view]
 
 	batches chan watch.Batch
 	wake    chan struct{} // pokes loop: a pause began or ended, or the time of a retry changed
+	rouse   chan struct{} // pokes runJobs
+	relist  atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	commits *committer
 	sync    *syncing // of its repository
-	count   counts   // what was done for it
-
-	mu       sync.Mutex         // guards the fields below
-	changed  wire.ProjectUpdate // of rec since it was registered or read
-	mode     string             // that was set since; "" if none was
-	kept     *standing          // nil between turns
-	stood    bool               // it was opened before, or registered by an earlier start
-	failed   error
-	work     *work.Queue
-	tally    tally
-	sweepDue bool      // at the next opening: nothing was seen to have changed
-	rested   bool      // the stores rest
-	restedAt time.Time // since when
-	state    string
-	pace     pace
-	retries  retries
-	late     lateness                // of vectors
-	asking   context.CancelCauseFunc // ends what a model is asked for now; nil if nothing is
-	notices  map[string]string       // by subject
-	idle     chan struct{}           // closed when no work is left that changes what search finds by words
-	watcher  *watch.Watcher          // nil before the stores are open
-	pause    pause
-	cancel   context.CancelFunc // ends run
-	reopen   context.CancelFunc // ends the turn
-	// dropIndex says that the next turn begins with empty derived stores.
-	dropIndex bool
-	damage    error           // of the index, found in this turn
-	asked     []chan struct{} // wait for a turn that begins from now on
-	waiters   []chan struct{} // wait for this turn to be open, or to have failed
-
 	slot    *storepool.Slot[*stores]
-	rouse   chan struct{} // pokes runJobs
+	count   counts // what was done for it
+
 	claimed atomic.Bool   // by run, which begins once
-	began   chan struct{} // closed when run began
-	relist  atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
+	quit    chan struct{} // closed by stop
+	once    sync.Once     // closes quit
 	ended   chan struct{} // closed when run returned
 }
 
 func newCheckout(rec state.Checkout, p *parts) *checkout {
 	co := &checkout{
-		parts: p, rec: rec, batches: make(chan watch.Batch), wake: make(chan struct{}, 1),
-		slot: storepool.NewSlot[*stores](p.pool), state: "starting", notices: map[string]string{},
-		work: work.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))), idle: make(chan struct{}),
-		rouse: make(chan struct{}, 1), began: make(chan struct{}),
-		ended: make(chan struct{}), tally: newTally(),
-		pause: pause{on: rec.Paused, until: rec.PausedUntil},
+		parts: p, rec: rec, cond: newCondition(rec), batches: make(chan watch.Batch), wake: make(chan struct{}, 1), rouse: make(chan struct{}, 1),
+		slot: storepool.NewSlot[*stores](p.pool), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
-	co.work.Add(time.Now(), sweepAtStart())
 	co.log = p.log.With("project", rec.Slug)
 	co.commits = newCommitter(co)
 	co.sync = p.syncOf(rec.CommonDir)
+	co.update(func(*condition) {})
 	return co
 }
+
+// update changes the condition. Changes come one after the other; change must not wait.
+func (co *checkout) update(change func(c *condition)) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	change(&co.cond)
+	co.snapshot.Store(co.cond.view())
+}
+
+// view is the condition as it is.
+func (co *checkout) view() *view { return co.snapshot.Load() }
 
 // loop takes what the watcher reports and adds the work.
 func (co *checkout) loop(ctx context.Context) error {
@@ -110,7 +92,7 @@ func (co *checkout) loop(ctx context.Context) error {
 			if err := co.gone(); err != nil { // what went with it is not deleted one by one
 				return err
 			}
-			if co.isPaused() {
+			if co.view().paused {
 				co.miss()
 				continue
 			}
@@ -125,7 +107,7 @@ func (co *checkout) gone() error {
 	if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the checkout is missing: %w", err)
 	}
-	if k := co.keeps(); k != nil && !k.sidecar.store.Present() {
+	if k := co.view().repo; k != nil && !k.sidecar.store.Present() {
 		return errReplaced
 	}
 	return nil
@@ -143,17 +125,12 @@ func hintAfter(err error) string {
 }
 
 // miss notes that changes came during a pause, after which a sweep finds them.
-func (co *checkout) miss() {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.pause.missed = true
-}
+func (co *checkout) miss() { co.update(func(c *condition) { c.pause.missed = true }) }
 
 // sweepMissed adds a sweep if changes were missed.
 func (co *checkout) sweepMissed() {
-	co.mu.Lock()
-	missed := co.pause.takeMissed()
-	co.mu.Unlock()
+	var missed bool
+	co.update(func(c *condition) { missed = c.pause.takeMissed() })
 	if missed {
 		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	}
@@ -195,7 +172,7 @@ func (co *checkout) take(b watch.Batch) {
 		}
 	}
 	if len(memories) > 0 {
-		if k := co.keeps(); k != nil {
+		if k := co.view().repo; k != nil {
 			co.commits.addSeen(k, memories)
 		}
 		co.addMemories(memories)
@@ -210,7 +187,7 @@ func (co *checkout) take(b watch.Batch) {
 
 // foldThere reports whether the folder of memories is there.
 func (co *checkout) foldThere() bool {
-	k := co.keeps()
+	k := co.view().repo
 	if k == nil {
 		return true // not known
 	}
@@ -224,14 +201,12 @@ const sweepAtLeast = 6 * time.Hour
 
 // putsOffSweep reports whether a sweep that only makes sure can wait until the
 // stores are opened for something else.
-func (co *checkout) putsOffSweep() bool {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if co.slot.IsOpen() || !co.rested || co.now().Sub(co.restedAt) > sweepAtLeast {
+func (co *checkout) putsOffSweep() (off bool) {
+	if co.slot.IsOpen() {
 		return false
 	}
-	co.sweepDue = true
-	return true
+	co.update(func(c *condition) { off = c.rest.putsOff(co.now()) })
+	return off
 }
 
 // polledSource returns the folders of source that b is to have compared, "." for
@@ -278,44 +253,7 @@ func (co *checkout) belowFold(p string) (string, bool) {
 	return strings.CutPrefix(p, co.rec.FoldDir+"/")
 }
 
-// record returns what is registered, with what was changed since.
-func (co *checkout) record() state.Checkout {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	rec := co.rec
-	if co.changed.Name != nil {
-		rec.Name = *co.changed.Name
-	}
-	if co.changed.FileMemories != nil {
-		rec.FileMemories = *co.changed.FileMemories
-	}
-	if co.mode != "" {
-		rec.CommitTo = co.mode
-	}
-	return rec
-}
-
-// change notes an update of what is registered and returns the outcome.
-func (co *checkout) change(in wire.ProjectUpdate) state.Checkout {
-	co.mu.Lock()
-	if in.Name != nil {
-		co.changed.Name = in.Name
-	}
-	if in.FileMemories != nil {
-		co.changed.FileMemories = in.FileMemories
-	}
-	co.mu.Unlock()
-	return co.record()
-}
-
-// keeps returns what of the checkout is open, or nil.
-func (co *checkout) keeps() *standing {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.kept
-}
-
-func (co *checkout) watch(ctx context.Context, k *standing) error {
+func (co *checkout) watch(ctx context.Context, k *repoHandle) error {
 	opt := watch.Options{Root: k.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: k.in.Dirs, Ignored: k.in.Unwatched, Git: gitDirs(k), Files: co.files}
 	if k.layout.WorkTree == "" { // bare: only the memories are there to watch
 		opt.Root, opt.Dirs = k.layout.StateDir(), func(context.Context) ([]string, error) { return nil, nil }
@@ -323,9 +261,7 @@ func (co *checkout) watch(ctx context.Context, k *standing) error {
 	}
 	opt.Extra = []watch.Tree{{Dir: k.foldPath, Prefix: co.rec.FoldDir}}
 	w := watch.New(opt)
-	co.mu.Lock()
-	co.watcher = w
-	co.mu.Unlock()
+	co.update(func(c *condition) { c.watcher = w })
 	return w.Run(ctx, co.batches)
 }
 
@@ -336,13 +272,13 @@ func (co *checkout) prune(dir string) bool {
 	case ".git", ".obsidian", ".trash":
 		return true
 	}
-	k := co.keeps()
+	k := co.view().repo
 	return k != nil && k.in.Rules().PrunesDir(dir)
 }
 
 // files is how many source files the checkout has, for the pace of polling.
 func (co *checkout) files() int {
-	if k := co.keeps(); k != nil {
+	if k := co.view().repo; k != nil {
 		return k.in.Listed()
 	}
 	return 0
@@ -351,15 +287,12 @@ func (co *checkout) files() int {
 // followRules has the watches follow what is indexed, after a sweep before which
 // that changed.
 func (co *checkout) followRules() {
-	co.mu.Lock()
-	w := co.watcher
-	co.mu.Unlock()
-	if w != nil {
+	if w := co.view().watcher; w != nil {
 		w.Relist()
 	}
 }
 
-func gitDirs(k *standing) []string {
+func gitDirs(k *repoHandle) []string {
 	dirs := []string{k.layout.GitDir}
 	if k.layout.CommonDir != k.layout.GitDir {
 		dirs = append(dirs, k.layout.CommonDir)
@@ -370,26 +303,15 @@ func gitDirs(k *standing) []string {
 // pauseEnds returns a channel that is ready when a pause is to end by itself, nil if
 // none is.
 func (co *checkout) pauseEnds() <-chan time.Time {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	at, ok := co.pause.ends()
-	if !ok {
-		return nil
+	if v := co.view(); v.paused && !v.until.IsZero() {
+		return time.After(time.Until(v.until))
 	}
-	return time.After(time.Until(at))
+	return nil
 }
 
 // extendPause has a pause that could not be ended last a while longer.
 func (co *checkout) extendPause(d time.Duration) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.pause.until = time.Now().Add(d)
-}
-
-func (co *checkout) isPaused() bool {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.pause.on
+	co.update(func(c *condition) { c.pause.until = time.Now().Add(d) })
 }
 
 // setPaused stops or resumes watching and committing, and remembers it.
@@ -397,11 +319,8 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	if err := co.parts.state.SetPaused(ctx, co.rec.Key, paused, until); err != nil {
 		return err
 	}
-	co.mu.Lock()
-	co.pause.on, co.pause.until = paused, until
-	k := co.kept
-	co.mu.Unlock()
-	if k != nil {
+	co.update(func(c *condition) { c.pause.on, c.pause.until = paused, until })
+	if k := co.view().repo; k != nil {
 		k.sidecar.hold(co, !co.commits.wanted())
 	}
 	co.sync.hold()
@@ -409,41 +328,22 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	if paused { // whoever asked for it finds the history at rest
 		return co.commits.rest(ctx)
 	}
-	co.commits.nudge()
+	poke(co.commits.poke)
 	co.sweepMissed()
 	return nil
 }
 
 // note sets what status tells about one subject; "" takes it back.
 func (co *checkout) note(subject, text string) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if text == "" {
-		delete(co.notices, subject)
-		return
-	}
-	co.notices[subject] = text
+	co.update(func(c *condition) { c.note(subject, text) })
 }
 
-// noticeOf returns what is noted about subject, "" if nothing is.
-func (co *checkout) noticeOf(subject string) string {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.notices[subject]
-}
-
-// noticed reports whether there is a notice on the subject.
-func (co *checkout) noticed(subject string) bool {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.notices[subject] != ""
-}
-
+// setState sets what users are told that the checkout does.
 func (co *checkout) setState(state string) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if state != co.state {
-		co.bus.publish("indexing:"+state, co.rec.Slug, nil)
-	}
-	co.state = state
+	co.update(func(c *condition) {
+		if state != c.opening.state {
+			co.bus.publish("indexing:"+state, co.rec.Slug, nil)
+		}
+		c.opening.state = state
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -40,9 +39,6 @@ type committer struct {
 	poke  chan struct{}
 	busy  chan struct{} // holds one while a commit is made
 
-	mu   sync.Mutex // guards the fields below
-	todo uncommitted
-	lost bool // in tracked mode: a look for lost memories is due
 }
 
 func newCommitter(co *checkout) *committer {
@@ -55,10 +51,8 @@ func newCommitter(co *checkout) *committer {
 
 // note changes what is to be committed.
 func (c *committer) note(change func(todo *uncommitted, now time.Time)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.todo, time.Now())
-	c.nudge()
+	c.co.update(func(co *condition) { change(&co.history, time.Now()) })
+	poke(c.poke)
 }
 
 // add notes paths of files below fold/ that changed.
@@ -69,7 +63,7 @@ func (c *committer) add(paths []string) {
 
 // addSeen notes what the watcher saw. Of a folder that came, the files in it are
 // taken; of one that went, nobody knows any more what it held.
-func (c *committer) addSeen(k *standing, paths []string) {
+func (c *committer) addSeen(k *repoHandle, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
 			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
@@ -92,23 +86,15 @@ func (c *committer) addSeen(k *standing, paths []string) {
 // addAll asks for a full scan: at start, after a sweep, after a bulk write.
 func (c *committer) addAll() { c.note((*uncommitted).addAll) }
 
-func (c *committer) nudge() {
-	select {
-	case c.poke <- struct{}{}:
-	default:
-	}
-}
-
 // due returns when the pending changes shall be committed; false if there are
 // none.
-func (c *committer) due() (time.Time, bool) {
+func (c *committer) due() (at time.Time, some bool) {
 	longest := settleMost
 	if c.co.desk.crowded() {
 		longest = crowdMost
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.todo.due(c.quiet, longest)
+	c.co.update(func(co *condition) { at, some = co.history.due(c.quiet, longest) })
+	return at, some
 }
 
 // rest waits until the commit that is being made has ended. One that begins later
@@ -124,11 +110,11 @@ func (c *committer) rest(ctx context.Context) error {
 }
 
 // wanted reports whether the user wants commits at present.
-func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused() }
+func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.view().paused }
 
 // run commits until ctx ends, and then what is still pending, so that a clean
 // stop leaves nothing to do.
-func (c *committer) run(ctx context.Context, k *standing) error {
+func (c *committer) run(ctx context.Context, k *repoHandle) error {
 	var mirror <-chan time.Time
 	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
@@ -142,7 +128,9 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 			c.finish(k)
 			return ctx.Err()
 		case <-c.poke:
-			if c.takeLost() {
+			var lost bool
+			c.co.update(func(co *condition) { lost = co.history.takeLost() })
+			if lost {
 				c.co.findLost(ctx, k)
 			}
 		case <-commit:
@@ -159,17 +147,8 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 	}
 }
 
-// takeLost reports whether a look for lost memories is due, and that it is made.
-func (c *committer) takeLost() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	due := c.lost
-	c.lost = false
-	return due
-}
-
 // finish commits and mirrors within the five seconds a stop may take.
-func (c *committer) finish(k *standing) {
+func (c *committer) finish(k *repoHandle) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if c.wanted() {
@@ -186,15 +165,15 @@ func (c *committer) warn(ctx context.Context, what string, err error) {
 
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
-func (c *committer) commit(ctx context.Context, k *standing) bool {
+func (c *committer) commit(ctx context.Context, k *repoHandle) bool {
 	c.busy <- struct{}{}
 	defer func() { <-c.busy }()
 	if !c.wanted() || c.guard(ctx, k) {
 		return false
 	}
-	c.mu.Lock()
-	paths, all := c.todo.take()
-	c.mu.Unlock()
+	var paths []string
+	var all bool
+	c.co.update(func(co *condition) { paths, all = co.history.take() })
 	var res gitops.Recorded
 	var err error
 	if all {
@@ -203,8 +182,6 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 	} else {
 		res, err = k.sidecar.store.Commit(ctx, paths, "")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil && !k.sidecar.store.Present() {
 		c.co.restart() // another checkout stands there now: it is opened instead
 		return false
@@ -212,24 +189,23 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 	if err != nil {
 		c.co.log.WarnContext(ctx, "Not committed", "err", err)
 		c.co.note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
-		c.todo.putBack(time.Now(), paths, all, 10*time.Second)
+		c.co.update(func(co *condition) { co.history.putBack(time.Now(), paths, all, 10*time.Second) })
 		return false
 	}
 	c.co.note("commit", "")
-	if res.Later {
-		c.todo.putBack(time.Now(), paths, all, time.Second)
-		return false
-	}
-	c.todo.unsettled(time.Now(), res.Unsettled)
-	if res.Guarded {
-		c.todo.lookAt(time.Now().Add(guardLook))
-		return false
-	}
-	if k.tracked { // also what the journal does not take for a deletion may be lost
-		c.lost = true
-		c.nudge()
-	}
-	if res.Oid == "" {
+	c.note(func(todo *uncommitted, now time.Time) {
+		switch {
+		case res.Later:
+			todo.putBack(now, paths, all, time.Second)
+			return
+		case res.Guarded:
+			todo.lookAt(now.Add(guardLook))
+		case k.tracked: // also what the journal does not take for a deletion may be lost
+			todo.lost = true
+		}
+		todo.unsettled(now, res.Unsettled)
+	})
+	if res.Later || res.Guarded || res.Oid == "" {
 		return false
 	}
 	c.co.count.commits.Add(1)
@@ -242,7 +218,7 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 
 // guard reports whether memory files vanished that may come back (git.md G8),
 // and restores them when git has been quiet for long enough.
-func (c *committer) guard(ctx context.Context, k *standing) bool {
+func (c *committer) guard(ctx context.Context, k *repoHandle) bool {
 	v, err := k.sidecar.store.Guard(ctx)
 	if err != nil {
 		c.warn(ctx, "vanish guard failed", err)
@@ -252,9 +228,7 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 	if v.Guarded {
 		why = v.Reason
 	}
-	c.mu.Lock()
-	c.todo.guarded = why
-	c.mu.Unlock()
+	c.co.update(func(co *condition) { co.history.guarded = why })
 	c.co.sync.hold()
 	if !v.Guarded {
 		c.co.note("vanished", "")
@@ -273,15 +247,8 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 	return true
 }
 
-// guardedBy is why nothing is committed or synced, "" if memories have not vanished.
-func (c *committer) guardedBy() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.todo.guarded
-}
-
 // restore brings vanished files back.
-func (c *committer) restore(ctx context.Context, k *standing) {
+func (c *committer) restore(ctx context.Context, k *repoHandle) {
 	if _, err := k.sidecar.store.RestoreVanished(ctx); err != nil { // which logs what it did
 		c.warn(ctx, "vanished memories not restored", err)
 		return
@@ -306,14 +273,13 @@ const (
 // settle commits what is pending, so that a sync has it. Files that are still being
 // written, and deletions that may be the first of many, are waited for, within
 // bounds.
-func (c *committer) settle(ctx context.Context, k *standing) {
+func (c *committer) settle(ctx context.Context, k *repoHandle) {
 	late := time.NewTimer(settleAtMost)
 	defer late.Stop()
 	for c.wanted() {
 		c.commit(ctx, k)
-		c.mu.Lock()
-		left := c.todo.some()
-		c.mu.Unlock()
+		var left bool
+		c.co.update(func(co *condition) { left = co.history.some() })
 		if !left {
 			return
 		}
@@ -328,7 +294,7 @@ func (c *committer) settle(ctx context.Context, k *standing) {
 }
 
 // untilSquash is how long until the next daily commit.
-func (c *committer) untilSquash(k *standing) time.Duration {
+func (c *committer) untilSquash(k *repoHandle) time.Duration {
 	last, err := k.sidecar.store.Syncer().SquashedAt()
 	if err != nil || last.IsZero() {
 		return time.Minute
@@ -336,7 +302,7 @@ func (c *committer) untilSquash(k *standing) time.Duration {
 	return max(time.Minute, last.Add(squashEvery).Sub(c.co.now()))
 }
 
-func (c *committer) squash(ctx context.Context, k *standing) {
+func (c *committer) squash(ctx context.Context, k *repoHandle) {
 	if k.tracked { // the journal stays here
 		_, err := k.sidecar.store.Repack(ctx)
 		c.warn(ctx, "history not repacked", err)

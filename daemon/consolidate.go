@@ -176,7 +176,7 @@ func (co *checkout) dropChanged(ctx context.Context, st *stores) error {
 // acceptAll accepts what is proposed, each as a commit of its own: the user wants no
 // review (evolve = "auto"). What cannot be accepted now stays open.
 func (co *checkout) acceptAll(ctx context.Context, st *stores) {
-	if co.isPaused() {
+	if co.view().paused {
 		return
 	}
 	open, err := co.parts.state.Proposals(ctx, co.rec.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)

@@ -14,7 +14,7 @@ import (
 )
 
 // counts is what was done for one checkout since the start of the daemon.
-// It is safe for concurrent use, but for times, which checkout.mu guards.
+// It is safe for concurrent use, but for times, which belong to checkout.update.
 type counts struct {
 	ingest       ingest.Counters
 	gitProcesses atomic.Int64 // starts of the git program by the checkout's loops

@@ -170,7 +170,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}
 	for _, rec := range recs {
 		co := newCheckout(rec, p)
-		co.stood = true
+		co.update(func(c *condition) { c.opening.before = true })
 		d.checkouts[rec.Key] = co
 	}
 	return d, nil
@@ -292,7 +292,7 @@ func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*hold, e
 	if err != nil {
 		return nil, err
 	}
-	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.record(), cos[0].record()) }))
+	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.view().rec, cos[0].view().rec) }))
 }
 
 // openToWrite is open for a caller who wants to write, when it is the turn of that.

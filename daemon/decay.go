@@ -118,7 +118,7 @@ func (co *checkout) archiveDaily(ctx context.Context) error {
 }
 
 func (co *checkout) archiveFaded(ctx context.Context) error {
-	if co.isPaused() {
+	if co.view().paused {
 		return nil
 	}
 	h, err := co.holdOpen(ctx)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"slices"
 	"sync"
 	"testing"
@@ -216,18 +217,17 @@ func TestAWriteWaitsSoLongAndNoLonger(t *testing.T) {
 func TestACrowdMakesCommitsRarer(t *testing.T) {
 	d := &desk{cores: 1, searches: crowdAt + 1}
 	now := time.Now()
-	c := &committer{
-		co: &checkout{parts: &parts{desk: d}}, quiet: 300 * time.Millisecond,
-		todo: uncommitted{paths: map[string]bool{"0/1/0123456789abcdef.md": true}, first: now.Add(-settleMost), last: now},
-	}
+	co := &checkout{parts: &parts{desk: d}, cond: condition{work: work.New(nil), settled: make(chan struct{})}}
+	co.cond.history = uncommitted{paths: map[string]bool{"0/1/0123456789abcdef.md": true}, first: now.Add(-settleMost), last: now}
+	c := &committer{co: co, quiet: 300 * time.Millisecond}
 	if at, ok := c.due(); !ok || !at.Equal(now.Add(c.quiet)) {
 		t.Errorf("beside a crowd due in %v, want when it has been quiet for %v", at.Sub(now), c.quiet)
 	}
-	c.todo.first = now.Add(-crowdMost)
+	co.cond.history.first = now.Add(-crowdMost)
 	if at, ok := c.due(); !ok || !at.Equal(now) {
 		t.Errorf("after %v beside a crowd due in %v, want now", crowdMost, at.Sub(now))
 	}
-	d.searches, c.todo.first = 0, now.Add(-settleMost)
+	d.searches, co.cond.history.first = 0, now.Add(-settleMost)
 	if at, ok := c.due(); !ok || !at.Equal(now) {
 		t.Errorf("without a crowd due in %v, want now", at.Sub(now))
 	}

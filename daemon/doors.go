@@ -55,14 +55,14 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 		return r, err
 	}
 	switch {
-	case co.isPaused():
+	case co.view().paused:
 		r.BlockedReason = "paused: not committed until foldwatch resume"
 	case !co.cfg.AutoCommit:
 		r.BlockedReason = "auto_commit is off"
-	case modeOf(co.record()) == modeTracked:
+	case modeOf(co.view().rec) == modeTracked:
 		r.BlockedReason = blockedInTracked
 	default:
-		r.BlockedReason = co.commits.guardedBy()
+		r.BlockedReason = co.view().guarded
 	}
 	if r.BlockedReason == "" {
 		r.BlockedReason = co.sync.unpushed()

@@ -27,9 +27,7 @@ func (d *Daemon) Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Dr
 	if drift.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
 		return wire.Drift{}, err
 	}
-	st.co.mu.Lock()
-	drift.Queued = st.co.work.ForSearch()
-	st.co.mu.Unlock()
+	drift.Queued = st.co.view().busy
 	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.spec == builtinProvider {
 		drift.Differences = append(drift.Differences, fmt.Sprintf("%d memories and chunks have no vector", drift.WithoutVector))
 	}

@@ -75,24 +75,20 @@ func (d *Daemon) LateSync(path string) func(ctx context.Context) (wire.SyncReply
 
 // RetryAt tells when files that failed are tried again by themselves; zero if
 // none are.
-func (d *Daemon) RetryAt(path string) time.Time {
+func (d *Daemon) RetryAt(path string) (at time.Time) {
 	for _, co := range d.sorted() {
 		if co.rec.Path == path {
-			co.mu.Lock()
-			defer co.mu.Unlock()
-			return co.retries.at
+			co.update(func(c *condition) { at = c.retries.at })
 		}
 	}
-	return time.Time{}
+	return at
 }
 
 // RetrySoon makes the attempt at files that failed due now.
 func (d *Daemon) RetrySoon(path string) {
 	for _, co := range d.sorted() {
 		if co.rec.Path == path {
-			co.mu.Lock()
-			co.retries.at = time.Now()
-			co.mu.Unlock()
+			co.update(func(c *condition) { c.retries.at = time.Now() })
 			poke(co.wake)
 		}
 	}
@@ -178,27 +174,28 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 }
 
 // StatusWhileIndexing asks n times for the status of a checkout that is indexed, while
-// nobody counts what its stores hold, and returns how often that was counted for an
-// answer, and how often to count was asked for.
-func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (counted, asked int) {
+// what its stores hold is being counted, and returns how often it was counted for an answer.
+func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (counted int) {
 	for _, co := range d.sorted() {
 		if co.rec.Path != path {
 			continue
 		}
-		nobody := make(chan struct{}, n)
-		co.mu.Lock()
-		state, wanted, before := co.state, co.tally.wanted, co.tally.times
-		co.state, co.tally.wanted, co.tally.at = "indexing", nobody, time.Now().Add(-countPause)
-		co.mu.Unlock()
+		var state string
+		var before int
+		co.update(func(c *condition) { // as if it were being counted, by somebody who takes long
+			state, before = c.opening.state, c.tally.times
+			c.opening.state, c.tally.counting, c.tally.at = "indexing", true, time.Now().Add(-countPause)
+		})
 		for range n {
 			co.status(ctx)
 		}
-		co.mu.Lock()
-		defer co.mu.Unlock()
-		co.state, co.tally.wanted = state, wanted
-		return co.tally.times - before, len(nobody)
+		co.update(func(c *condition) {
+			counted = c.tally.times - before
+			c.opening.state, c.tally.counting = state, false
+		})
+		return counted
 	}
-	return -1, -1
+	return -1
 }
 
 // CountWhileIndexing has the status of a checkout that is indexed asked for until what
@@ -208,19 +205,17 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 		if co.rec.Path != path {
 			continue
 		}
-		co.mu.Lock()
-		state, before := co.state, co.tally.times
-		co.state, co.tally.at = "indexing", time.Time{}
-		co.mu.Unlock()
+		var state string
+		var before int
+		co.update(func(c *condition) {
+			state, before = c.opening.state, c.tally.times
+			c.opening.state, c.tally.at = "indexing", time.Time{}
+		})
 		for !counted && ctx.Err() == nil {
 			co.status(ctx)
-			co.mu.Lock()
-			counted = co.tally.times > before
-			co.mu.Unlock()
+			co.update(func(c *condition) { counted = c.tally.times > before })
 		}
-		co.mu.Lock()
-		defer co.mu.Unlock()
-		co.state = state
+		co.update(func(c *condition) { c.opening.state = state })
 		return counted
 	}
 	return false
@@ -240,39 +235,6 @@ func (d *Daemon) Crowd() (leave func()) {
 
 // GatherWrites is for how long writes are gathered beside a crowd.
 const GatherWrites = gatherWrites
-
-// LookAtCounts has the status of a checkout that is indexed, and was last counted that
-// long ago, looked at once, while it takes some time to count, and returns how long that
-// waited and whether its counts are new. In a bubble of synctest only.
-func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Duration, fresh bool) {
-	was := &wire.ProjectStatus{}
-	co := &checkout{state: "indexing", tally: newTally()}
-	co.tally.last, co.tally.at = was, time.Now().Add(-age)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-co.tally.wanted:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(takes):
-		case <-ctx.Done():
-			return
-		}
-		co.mu.Lock()
-		defer co.mu.Unlock()
-		co.tally.set(time.Now(), wire.ProjectStatus{}, &meaning{})
-	}()
-	began := time.Now()
-	within, enough := context.WithTimeout(ctx, countWait)
-	defer enough()
-	co.haveCounted(within)
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return time.Since(began), co.tally.last != was
-}
 
 // Starting returns how many checkouts are to be run.
 func (d *Daemon) Starting() int { return len(d.starts) }

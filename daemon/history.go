@@ -165,7 +165,7 @@ func (d *Daemon) Lost(ctx context.Context, sc fold.Scope, slug string) (wire.Los
 		return wire.LostList{}, err
 	}
 	defer st.letGo()
-	st.co.findLost(ctx, st.standing) // a stash that is dropped moves no HEAD, and nothing told of it
+	st.co.findLost(ctx, st.repoHandle) // a stash that is dropped moves no HEAD, and nothing told of it
 	list := wire.LostList{Items: []wire.LostMemory{}}
 	for _, l := range st.sidecar.store.Lost() {
 		item := wire.LostMemory{ID: string(l.ID), Path: l.Path, WrittenAt: l.At}

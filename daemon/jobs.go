@@ -29,11 +29,8 @@ func sweepAtStart() work.Task {
 
 // add adds what is to be done and returns the id of its job. It waits for nothing:
 // stores that rest are opened for it.
-func (co *checkout) add(t work.Task) string {
-	co.mu.Lock()
-	id := co.work.Add(time.Now(), t)
-	co.workChanged()
-	co.mu.Unlock()
+func (co *checkout) add(t work.Task) (id string) {
+	co.update(func(c *condition) { id = c.work.Add(time.Now(), t) })
 	if t.Priority >= work.Urgent {
 		co.sync.used()
 		co.slot.Hurry()
@@ -42,28 +39,10 @@ func (co *checkout) add(t work.Task) string {
 	return id
 }
 
-// workChanged tells who waits for work to be done. co.mu is held.
-func (co *checkout) workChanged() {
-	left := co.work.ForSearch() > 0
-	select {
-	case <-co.idle:
-		if left {
-			co.idle = make(chan struct{})
-		}
-	default:
-		if !left {
-			close(co.idle)
-		}
-	}
-}
-
 // settled waits until every change that was known at the call is searchable.
 func (co *checkout) settled(ctx context.Context) error {
-	co.mu.Lock()
-	idle := co.idle
-	co.mu.Unlock()
 	select {
-	case <-idle:
+	case <-co.view().settled:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for pending changes: %w", fold.ErrUnavailable)
@@ -71,19 +50,15 @@ func (co *checkout) settled(ctx context.Context) error {
 }
 
 // busy reports whether work is left that changes what search finds by words.
-func (co *checkout) busy() bool {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.work.ForSearch() > 0
-}
+func (co *checkout) busy() bool { return co.view().busy > 0 }
 
 // runJobs does the work that is due, in stores that are opened for it, until ctx ends
 // or the turn cannot go on.
 func (co *checkout) runJobs(ctx context.Context) error {
 	for ctx.Err() == nil {
-		co.mu.Lock()
-		at, some := co.work.Due()
-		co.mu.Unlock()
+		var at time.Time
+		var some bool
+		co.update(func(c *condition) { at, some = c.work.Due() })
 		var due <-chan time.Time
 		if wait := time.Until(at); some && wait <= 0 {
 			if err := co.runDue(ctx); err != nil {
@@ -105,9 +80,8 @@ func (co *checkout) runJobs(ctx context.Context) error {
 // runDue does the work that is due, one job after the other, or as much of it as can
 // be done before others need the place of the stores.
 func (co *checkout) runDue(ctx context.Context) error {
-	co.mu.Lock()
-	urgent := co.work.Urgent(time.Now())
-	co.mu.Unlock()
+	var urgent bool
+	co.update(func(c *condition) { urgent = c.work.Urgent(time.Now()) })
 	if urgent {
 		co.slot.Hurry()
 	}
@@ -127,9 +101,9 @@ func (co *checkout) runDue(ctx context.Context) error {
 		}
 	}()
 	for ctx.Err() == nil {
-		co.mu.Lock()
-		j, ok := co.work.Start(time.Now())
-		co.mu.Unlock()
+		var j work.Job
+		var ok bool
+		co.update(func(c *condition) { j, ok = c.work.Start(time.Now()) })
 		if !ok {
 			return nil
 		}
@@ -144,19 +118,14 @@ func (co *checkout) runDue(ctx context.Context) error {
 func (co *checkout) runJob(ctx context.Context, st *stores, j work.Job) error {
 	err := co.attempt(ctx, st, j)
 	now := time.Now()
-	co.mu.Lock()
-	brokenOff := err != nil && ctx.Err() != nil // the daemon stops, or the stores are to rest
-	if brokenOff {
-		co.work.GiveBack()
-	} else {
-		j = co.work.End(now, err)
-		co.count.took(j, now)
-	}
-	co.workChanged()
-	co.mu.Unlock()
-	if brokenOff {
+	if err != nil && ctx.Err() != nil { // the daemon stops, or the stores are to rest
+		co.update(func(c *condition) { c.work.GiveBack() })
 		return nil
 	}
+	co.update(func(c *condition) {
+		j = c.work.End(now, err)
+		co.count.took(j, now)
+	})
 	co.tellEnd(ctx, j, err, now)
 	if errors.Is(err, sqlite.ErrDamaged) {
 		return err
@@ -226,13 +195,13 @@ func (co *checkout) tellEnd(ctx context.Context, j work.Job, err error, now time
 
 // sweepAgain has a sweep do, after a while, what a job could not.
 func (co *checkout) sweepAgain(now time.Time, j work.Job) {
-	if co.isPaused() {
+	if co.view().paused {
 		co.miss()
 		return
 	}
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.work.Again(now, work.Task{Kind: work.Sweep, Priority: work.Soon, At: now.Add(retryMost)}, j.Error)
+	co.update(func(c *condition) {
+		c.work.Again(now, work.Task{Kind: work.Sweep, Priority: work.Soon, At: now.Add(retryMost)}, j.Error)
+	})
 }
 
 // wireJob is a job as users see it.
@@ -251,12 +220,11 @@ func (co *checkout) wireJob(j work.Job) wire.Job {
 }
 
 // jobs returns the jobs of the checkout, newest first.
-func (co *checkout) jobs() []wire.Job {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	var out []wire.Job
-	for _, j := range co.work.Jobs() {
-		out = append(out, co.wireJob(j))
-	}
+func (co *checkout) jobs() (out []wire.Job) {
+	co.update(func(c *condition) {
+		for _, j := range c.work.Jobs() {
+			out = append(out, co.wireJob(j))
+		}
+	})
 	return out
 }

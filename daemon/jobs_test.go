@@ -3,13 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/storepool"
-	"github.com/foldwatch/foldwatch/daemon/work"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // TestJobsEndWithTheirTurn: also where work is due, and the stores are still open.
@@ -18,7 +16,7 @@ func TestJobsEndWithTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		co := &checkout{
 			slot: storepool.NewSlot[*stores](storepool.New(storepool.Options{})),
-			work: work.New(rand.New(rand.NewPCG(1, 2))), rouse: make(chan struct{}, 1),
+			cond: newCondition(state.Checkout{}), rouse: make(chan struct{}, 1),
 		}
 		pool, cancel := context.WithCancel(t.Context())
 		closed := make(chan error)
@@ -30,7 +28,6 @@ func TestJobsEndWithTheirTurn(t *testing.T) {
 			})
 		}()
 		synctest.Wait()
-		co.work.Add(time.Now(), work.Task{Kind: work.Sweep, Priority: work.Soon})
 		turn, end := context.WithCancel(t.Context())
 		end()
 		if err := co.runJobs(turn); !errors.Is(err, context.Canceled) {

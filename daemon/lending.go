@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
@@ -16,7 +17,7 @@ var errAnew = errors.New("the index was begun anew")
 
 // source opens and closes the derived stores of a turn, for which kept waits until the
 // rest of the checkout is open.
-func (co *checkout) source(turn context.Context, kept func(context.Context) (*standing, error)) storepool.Source[*stores] {
+func (co *checkout) source(turn context.Context, kept func(context.Context) (*repoHandle, error)) storepool.Source[*stores] {
 	first := true
 	return storepool.Source[*stores]{
 		Open: func(ctx context.Context) (*stores, error) {
@@ -48,7 +49,7 @@ func (co *checkout) source(turn context.Context, kept func(context.Context) (*st
 // attach ties opened stores to what of the checkout is open. At the first opening of a
 // turn what a crash left is covered by one sweep; at later ones work is added for what
 // they lack.
-func (co *checkout) attach(ctx context.Context, k *standing, st *stores, first bool) error {
+func (co *checkout) attach(ctx context.Context, k *repoHandle, st *stores, first bool) error {
 	if !first && k.generation != "" && (st.begun() || st.index.Generation != k.generation) {
 		co.restart()
 		return errAnew
@@ -61,9 +62,7 @@ func (co *checkout) attach(ctx context.Context, k *standing, st *stores, first b
 	} else if err := co.catchUp(ctx, st); err != nil {
 		return err
 	}
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.rested = false
+	co.update(func(c *condition) { c.rest.since = time.Time{} })
 	return nil
 }
 
@@ -77,10 +76,8 @@ func (co *checkout) catchUp(ctx context.Context, st *stores) error {
 	if err != nil {
 		return err
 	}
-	co.mu.Lock()
-	due := co.sweepDue || st.text.Seq() < seq // the words of a change are not there: it finds them out
-	co.sweepDue = false
-	co.mu.Unlock()
+	due := st.text.Seq() < seq // the words of a change are not there: the sweep finds them out
+	co.update(func(c *condition) { due, c.rest.sweepDue = due || c.rest.sweepDue, false })
 	if due {
 		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	}
@@ -93,16 +90,14 @@ func (co *checkout) catchUp(ctx context.Context, st *stores) error {
 // keepCounted notes what status tells of stores that rest. No job runs any more.
 func (co *checkout) keepCounted(ctx context.Context, st *stores) {
 	co.countsOf(ctx, st, new(wire.ProjectStatus))
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.rested, co.restedAt = true, co.now()
+	co.update(func(c *condition) { c.rest.since = co.now() })
 }
 
 // closeStores closes stores that nobody uses any more. It returns an error if they
 // turned out to be damaged.
 func (co *checkout) closeStores(ctx context.Context, st *stores) error {
 	st.index.OnDamage(nil)
-	if st.standing != nil {
+	if st.repoHandle != nil {
 		st.in.Rest()
 	}
 	err := st.close()

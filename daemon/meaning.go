@@ -197,28 +197,35 @@ func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool
 	if err != nil && !errors.Is(err, fold.ErrUnavailable) && !errors.Is(err, fold.ErrForbidden) && !errors.Is(err, fold.ErrNotFound) && !errors.Is(err, fold.ErrInvalid) {
 		return true, err
 	}
-	co.mu.Lock()
 	if err == nil {
-		co.late = lateness{}
-		co.mu.Unlock()
+		co.update(func(c *condition) { c.model.end() })
 		return false, nil
 	}
-	co.late.failures++
-	wait := min(firstLate<<min(co.late.failures-1, 20), mostLate)
-	co.late.until = time.Now().Add(wait)
-	at := co.late.until
-	co.mu.Unlock()
+	var wait time.Duration
+	co.update(func(c *condition) { wait = c.model.failed(time.Now()) })
 	co.note(noteModel, fmt.Sprintf("vectors are late, words find everything: %v%s", err, hintAfter(err)))
 	co.log.InfoContext(ctx, "Vectors pause", "err", err, "wait", wait)
-	co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: at})
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: time.Now().Add(wait)})
 	return true, nil
 }
 
-// lateness says how long a model that failed is left alone.
-type lateness struct {
-	failures int // in a row
-	until    time.Time
+// A modelPause is how long a model that failed is left alone, and how to end what it is
+// asked for now. It has neither clock nor lock.
+type modelPause struct {
+	failures int                     // in a row
+	until    time.Time               // zero if there is no pause
+	asking   context.CancelCauseFunc // nil if nothing is asked for
 }
+
+// failed begins a pause, longer with each failure, and returns how long it is.
+func (p *modelPause) failed(now time.Time) time.Duration {
+	p.failures++
+	wait := min(firstLate<<min(p.failures-1, 20), mostLate)
+	p.until = now.Add(wait)
+	return wait
+}
+
+func (p *modelPause) end() { p.failures, p.until = 0, time.Time{} }
 
 const (
 	firstLate = 5 * time.Second
@@ -226,22 +233,23 @@ const (
 )
 
 // lateUntil returns when the pause of a model ends, zero if there is none.
-func (co *checkout) lateUntil() time.Time {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if until := co.late.until; time.Now().Before(until) {
-		return until
-	}
-	return time.Time{}
+func (co *checkout) lateUntil() (until time.Time) {
+	co.update(func(c *condition) {
+		if time.Now().Before(c.model.until) {
+			until = c.model.until
+		}
+	})
+	return until
 }
 
 // hurry ends the pause of a model, and what it is asked for now: the user mended it,
 // or wants another one, or took back what was allowed.
 func (co *checkout) hurry() {
-	co.mu.Lock()
-	co.late = lateness{}
-	end := co.asking
-	co.mu.Unlock()
+	var end context.CancelCauseFunc
+	co.update(func(c *condition) {
+		c.model.end()
+		end = c.model.asking
+	})
 	if end != nil {
 		end(errHurried)
 	}
@@ -436,7 +444,5 @@ func (co *checkout) yielding(ctx context.Context, quick bool) (context.Context, 
 }
 
 func (co *checkout) setAsking(end context.CancelCauseFunc) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.asking = end
+	co.update(func(c *condition) { c.model.asking = end })
 }

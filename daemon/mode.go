@@ -43,7 +43,7 @@ func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.Commi
 func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
 	if mode == modeSidecar {
 		for _, other := range d.sorted() {
-			if other.rec.CommonDir == co.rec.CommonDir && modeOf(other.record()) == modeTracked {
+			if other.rec.CommonDir == co.rec.CommonDir && modeOf(other.view().rec) == modeTracked {
 				if err := other.mayUntrack(ctx); err != nil {
 					return err
 				}
@@ -53,7 +53,7 @@ func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
 	var all []*checkout
 	var recs []state.Checkout
 	for _, other := range d.sorted() {
-		if rec := other.record(); rec.CommonDir == co.rec.CommonDir && rec.CommitTo != mode {
+		if rec := other.view().rec; rec.CommonDir == co.rec.CommonDir && rec.CommitTo != mode {
 			rec.CommitTo = mode
 			all, recs = append(all, other), append(recs, rec)
 		}
@@ -67,10 +67,8 @@ func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
 	}
 	var g errgroup.Group // together: each waits until the others have closed
 	for _, other := range all {
-		was := modeOf(other.record())
-		other.mu.Lock()
-		other.mode = mode
-		other.mu.Unlock()
+		was := modeOf(other.view().rec)
+		other.update(func(c *condition) { c.rec.CommitTo = mode })
 		if was != mode {
 			g.Go(func() error { return other.openAnew(ctx, false) })
 		}
@@ -145,7 +143,7 @@ func tracking(ctx context.Context, l *usergit.Repo, foldDir string) (t tracked, 
 // follows reports whether a checkout goes over to tracked mode by itself: HEAD tracks a
 // fold/ that is ours, for the first time since it was registered.
 func (co *checkout) follows(t tracked, foldPath string) bool {
-	if !t.main || !mayFollow(co.record()) {
+	if !t.main || !mayFollow(co.view().rec) {
 		return false
 	}
 	_, ours, err := projectAt(foldPath)
@@ -158,10 +156,8 @@ const modeNotice = "mode"
 // goOver registers tracked mode for a checkout that is being opened, and has the others
 // of its repository follow.
 func (co *checkout) goOver(ctx context.Context) error {
-	co.mu.Lock()
-	co.mode = modeTracked
-	co.mu.Unlock()
-	if err := co.parts.state.PutCheckout(ctx, co.record()); err != nil {
+	co.update(func(c *condition) { c.rec.CommitTo = modeTracked })
+	if err := co.parts.state.PutCheckout(ctx, co.view().rec); err != nil {
 		return err
 	}
 	co.note(modeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+
@@ -182,8 +178,8 @@ func (co *checkout) goOver(ctx context.Context) error {
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	if st.tracked {
-		co.findLost(ctx, st.standing)
-		co.noteDriver(st.standing)
+		co.findLost(ctx, st.repoHandle)
+		co.noteDriver(st.repoHandle)
 		return nil
 	}
 	t, err := tracking(ctx, st.layout, co.rec.FoldDir)
@@ -197,12 +193,12 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 		co.restart()
 		return nil
 	}
-	co.noteTracked(st.standing, t)
+	co.noteTracked(st.repoHandle, t)
 	return nil
 }
 
 // noteTracked says what the user should know of branches that track fold/.
-func (co *checkout) noteTracked(k *standing, t tracked) {
+func (co *checkout) noteTracked(k *repoHandle, t tracked) {
 	text := ""
 	if !k.tracked && len(t.branches) > 0 {
 		text = fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; the journal keeps every version. "+
@@ -217,7 +213,7 @@ const driverNotice = "merge driver"
 
 // noteDriver offers, in tracked mode, to have git merge memories by their meaning
 // (git.md T5). The command is the user's to run: we write no configuration of git.
-func (co *checkout) noteDriver(k *standing) {
+func (co *checkout) noteDriver(k *repoHandle) {
 	text := ""
 	if k.tracked {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -235,7 +231,7 @@ func (co *checkout) noteDriver(k *standing) {
 }
 
 // mode is what status calls the mode of the checkout.
-func (k *standing) mode() string {
+func (k *repoHandle) mode() string {
 	if k.tracked {
 		return modeTracked
 	}
@@ -247,7 +243,7 @@ const lostNotice = "lost"
 
 // findLost looks which acknowledged memories are nowhere any more (git.md T4), and says
 // so: they are brought back, or forgotten, by the user only.
-func (co *checkout) findLost(ctx context.Context, k *standing) {
+func (co *checkout) findLost(ctx context.Context, k *repoHandle) {
 	if !k.tracked {
 		return
 	}
@@ -274,7 +270,7 @@ const blockedInTracked = "not committed yet: foldwatch commit, or git commit, do
 
 // inHistory completes what is said of a memory in tracked mode, whose file at path has
 // the bytes b: HEAD has them or not, and so has the remote's branch.
-func (k *standing) inHistory(ctx context.Context, path string, b []byte, state *wire.WriteState) {
+func (k *repoHandle) inHistory(ctx context.Context, path string, b []byte, state *wire.WriteState) {
 	committed, pushed, err := k.sidecar.store.InUserHistory(ctx, path, b)
 	state.Committed, state.Pushed = err == nil && committed, err == nil && pushed
 	if err == nil && !committed && state.BlockedReason == "" {

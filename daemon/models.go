@@ -40,12 +40,12 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 				item.Embedder = co.embedder(ctx, m)
 			}
 			st.letGo()
-		} else if co.keeps() != nil {
+		} else if co.view().repo != nil {
 			var p wire.ProjectStatus
 			co.lastCounts(ctx, &p)
 			item.Embedder = p.Embedder
 		}
-		if co.keeps() != nil {
+		if co.view().repo != nil {
 			co.hurry()
 			co.add(work.Task{Kind: work.Embed, Priority: work.Soon})
 		}

@@ -1,12 +1,87 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"os"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
+
+// An opening is how far a checkout is opened, in the turn that runs now: the time from
+// one attempt to open it to the next. It has neither clock nor lock.
+type opening struct {
+	state  string      // for users
+	repo   *repoHandle // nil while nothing is open
+	before bool        // it was opened before, or registered by an earlier start
+	failed error       // why the last attempt failed; nil while none has
+
+	end     context.CancelFunc // ends the turn; nil before the first
+	drop    bool               // the next turn begins with empty derived stores
+	damage  error              // of the index, found in this turn
+	asked   []chan struct{}    // wait for a turn that begins from now on
+	waiting []chan struct{}    // wait for this turn to be open, or to have failed
+}
+
+// begin begins a turn, which end ends, and reports whether it begins with empty derived
+// stores. What was asked for before is part of it; what is asked for later ends it.
+func (o *opening) begin(end context.CancelFunc) (drop bool) {
+	drop, o.drop = o.drop, false
+	o.end = end
+	o.waiting, o.asked = append(o.waiting, o.asked...), nil
+	return drop
+}
+
+// restart ends the turn: what decided how it was opened has changed.
+func (o *opening) restart() {
+	if o.end != nil { // else the first one is still to come
+		o.end()
+	}
+}
+
+// damaged ends the turn because the database of the index is damaged.
+func (o *opening) damaged(err error) {
+	if o.damage == nil {
+		o.damage = err
+		o.restart()
+	}
+}
+
+// takeDamage returns the damage that ended the turn, nil if none did. The next turn then
+// makes the derived stores anew.
+func (o *opening) takeDamage() error {
+	damage := o.damage
+	o.damage = nil
+	o.drop = o.drop || damage != nil
+	return damage
+}
+
+// opened notes what is open now.
+func (o *opening) opened(k *repoHandle) {
+	o.repo, o.before, o.state, o.failed = k, true, "starting", nil
+	o.answer()
+}
+
+// closed notes that nothing is open, until the next turn has opened it.
+func (o *opening) closed() { o.repo, o.state, o.failed = nil, "starting", nil }
+
+// fail notes why nothing is open.
+func (o *opening) fail(err error) {
+	o.failed, o.state = err, "failed"
+	if missing(err) {
+		o.state = "missing"
+	}
+	o.answer()
+}
+
+// answer lets go on who waits for the turn.
+func (o *opening) answer() {
+	for _, w := range o.waiting {
+		close(w)
+	}
+	o.waiting = nil
+}
 
 // How long a checkout that could not be opened waits before the next attempt:
 // doubled with each, up to a bound. One whose folder is not there is looked for
@@ -19,7 +94,7 @@ const (
 	openFor      = time.Minute
 )
 
-// Openings is how a checkout was opened until now: a value without clock or lock.
+// Openings counts the attempts at a checkout that failed. It has neither clock nor lock.
 type openings struct {
 	failures int // in a row
 }

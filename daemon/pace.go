@@ -12,7 +12,7 @@ import (
 const tellEvery = 250 * time.Millisecond
 
 // A pace is how far the work of one checkout has come, as status, jobs and
-// events tell it. checkout.mu guards it.
+// events tell it. It has no lock.
 type pace struct {
 	works bool // a job does
 	now   wire.Progress
@@ -23,21 +23,59 @@ type pace struct {
 	embedded int
 }
 
+// take notes a step of the job that runs, and reports whether it is to be told: the first
+// of a stage is, and then one every tellEvery.
+func (p *pace) take(now time.Time, s ingest.Step) (tell bool) {
+	tell = !p.works || p.now.Stage != s.Stage || now.Sub(p.told) >= tellEvery
+	p.works, p.now = true, p.meter.take(now, s)
+	if tell {
+		p.told = now
+	}
+	return tell
+}
+
+// end says that the job works no more. Rates go on where the next job does the next part.
+func (p *pace) end() {
+	was := *p
+	*p = pace{embedded: was.embedded}
+	if was.embedded > 0 {
+		p.meter = was.meter
+	}
+}
+
+// progress returns how far the job has come that works now, nil if none does.
+func (p *pace) progress() *wire.Progress {
+	if !p.works {
+		return nil
+	}
+	now := p.now
+	return &now
+}
+
 // watched returns a progress that keeps what the job which runs reaches, for status,
 // jobs and events. End it with co.endProgress.
 func (co *checkout) watched() ingest.Progress {
 	return func(s ingest.Step) {
-		co.mu.Lock()
-		defer co.mu.Unlock()
-		now, p := co.now(), &co.pace
-		fresh := !p.works || p.now.Stage != s.Stage
-		p.works, p.now = true, p.meter.take(now, s)
-		job := co.work.Report(p.now)
-		if fresh || now.Sub(p.told) >= tellEvery {
-			p.told = now
-			co.bus.publish("indexing:progress", co.rec.Slug, eventOf(job, p.now))
-		}
+		co.update(func(c *condition) {
+			tell := c.pace.take(co.now(), s)
+			if job := c.work.Report(c.pace.now); tell {
+				co.bus.publish("indexing:progress", co.rec.Slug, eventOf(job, c.pace.now))
+			}
+		})
 	}
+}
+
+// endProgress says that the job which was watched last works no more.
+func (co *checkout) endProgress() { co.update(func(c *condition) { c.pace.end() }) }
+
+// embedded counts memories that were given vectors, and returns how many were
+// before.
+func (co *checkout) embedded(n int) (before int) {
+	co.update(func(c *condition) {
+		before = c.pace.embedded
+		c.pace.embedded += n
+	})
+	return before
 }
 
 // eventOf is the data of an event: the job, and the fields of its progress.
@@ -48,36 +86,4 @@ func eventOf(job string, p wire.Progress) map[string]any {
 	}
 	data["job_id"] = job
 	return data
-}
-
-// endProgress says that the job which was watched last works no more. Rates go on
-// where the next job does the next part.
-func (co *checkout) endProgress() {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	was := co.pace
-	co.pace = pace{embedded: was.embedded}
-	if was.embedded > 0 {
-		co.pace.meter = was.meter
-	}
-}
-
-// embedded counts memories that were given vectors, and returns how many were
-// before.
-func (co *checkout) embedded(n int) int {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	before := co.pace.embedded
-	co.pace.embedded += n
-	return before
-}
-
-// progress returns how far the job has come that works now, nil if none does.
-// co.mu is held.
-func (co *checkout) progress() *wire.Progress {
-	if !co.pace.works {
-		return nil
-	}
-	p := co.pace.now
-	return &p
 }

@@ -48,10 +48,8 @@ var toldOnce = map[string]bool{"left out": true, "file memories": true, "kept me
 
 // troubles returns the notices that tell of something wrong, sorted.
 func (co *checkout) troubles() []string {
-	co.mu.Lock()
-	defer co.mu.Unlock()
 	all := []string{}
-	for subject, text := range co.notices {
+	for subject, text := range co.view().notices {
 		if !toldOnce[subject] {
 			all = append(all, text)
 		}

@@ -136,7 +136,7 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 			return giveUp(err)
 		}
 	}
-	if text := co.noticeOf(driverNotice); text != "" {
+	if text := co.view().notices[driverNotice]; text != "" {
 		notices = append(notices, text)
 	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
@@ -146,19 +146,19 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 
 // addAgain answers for a checkout that is registered already.
 func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	if in.FileMemories != "" && in.FileMemories != co.record().FileMemories {
+	if in.FileMemories != "" && in.FileMemories != co.view().rec.FileMemories {
 		if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
 			return wire.ProjectAdded{}, err
 		}
 	}
-	if co.hasFailed() || co.gone() != nil { // whoever adds it again has just mended it
+	if co.view().failed != nil || co.gone() != nil { // whoever adds it again has just mended it
 		if err := co.openAnew(ctx, false); err != nil {
 			return wire.ProjectAdded{}, err
 		}
 	}
 	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
 	h, err := co.holdOpen(ctx)
-	if err != nil && co.hasFailed() { // just now: it learned only then that it stands anew
+	if err != nil && co.view().failed != nil { // just now: it learned only then that it stands anew
 		if err = co.openAnew(ctx, false); err == nil {
 			h, err = co.holdOpen(ctx)
 		}
@@ -213,7 +213,7 @@ func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCre
 				co.rec.Path, co.rec.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
 		}
 		rec.FoldDir = co.rec.FoldDir
-		rec.CommitTo = co.record().CommitTo
+		rec.CommitTo = co.view().rec.CommitTo
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
 	p, found, err := projectAt(foldPath)
@@ -462,26 +462,20 @@ func (d *Daemon) forget(ctx context.Context, co *checkout) error {
 
 // stop ends the checkout's loop and waits for it.
 func (co *checkout) stop(ctx context.Context) error {
-	select {
-	case <-co.began:
-	case <-co.stopped: // it may never begin
+	co.once.Do(func() { close(co.quit) })
+	stopped := co.stopped
+	for {
 		select {
-		case <-co.began:
-		default:
-			return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+		case <-co.ended:
+			return nil
+		case <-stopped:
+			if !co.claimed.Load() { // it never begins
+				return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+			}
+			stopped = nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	co.mu.Lock()
-	cancel := co.cancel
-	co.mu.Unlock()
-	cancel()
-	select {
-	case <-co.ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -493,13 +487,13 @@ func (d *Daemon) purge(co *checkout) error {
 	ctx := context.Background()
 	var shared, sibling, mirrored bool
 	for _, other := range d.sorted() { // by what they keep, whatever name the caller used
-		shared = shared || sameMemory(other.record(), co.record())
+		shared = shared || sameMemory(other.view().rec, co.view().rec)
 		sibling = sibling || other.rec.CommonDir == co.rec.CommonDir
 		mirrored = mirrored || other.rec.ProjectID == co.rec.ProjectID
 	}
 	var errs []error
 	if l, err := usergit.Locate(ctx, co.rec.Path); err == nil && !shared {
-		inGit := modeOf(co.record()) == modeTracked
+		inGit := modeOf(co.view().rec) == modeTracked
 		l = l.InMode(inGit)
 		foldPath := l.FoldPath(co.rec.FoldDir)
 		t, terr := tracking(ctx, l, co.rec.FoldDir)

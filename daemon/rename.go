@@ -55,7 +55,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	var trees []*checkout
 	for _, other := range d.sorted() {
 		switch {
-		case sameMemory(other.record(), co.record()):
+		case sameMemory(other.view().rec, co.view().rec):
 			trees = append(trees, other)
 		case other.rec.Slug == p.Slug && other.rec.ProjectID != p.ID:
 			return co, fmt.Errorf("%s is called so already: %w", other.rec.Path,
@@ -75,7 +75,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	_, consent := co.sync.on()
 	co.sync.turn(consent, p.Slug, asked)
 	for _, tree := range trees {
-		rec := tree.record()
+		rec := tree.view().rec
 		if ferr == nil {
 			rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, firstOf(p.Name, rec.Name)
 			err = d.renamed(ctx, tree, rec, ids)

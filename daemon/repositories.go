@@ -67,7 +67,7 @@ func (d *Daemon) AddRepository(ctx context.Context, sc fold.Scope, slug string, 
 	if err != nil {
 		return wire.RepositoryAdded{}, err
 	}
-	if modeOf(cos[0].record()) == modeTracked { // whatever the remote is
+	if modeOf(cos[0].view().rec) == modeTracked { // whatever the remote is
 		return wire.RepositoryAdded{}, notSynced(cos[0])
 	}
 	remote, err := chooseRemote(ctx, sc, layout, in.Remote)
@@ -217,7 +217,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 	for try := range 3 {
 		runner, rec := co.sync.on()
 		switch {
-		case runner == nil && modeOf(co.record()) == modeTracked:
+		case runner == nil && modeOf(co.view().rec) == modeTracked:
 			return co, wire.SyncReply{}, notSynced(co)
 		case runner == nil:
 			return co, wire.SyncReply{}, fmt.Errorf("sync of project %s is off: %w", co.rec.Slug, fold.WithHint(fold.ErrInvalid, "foldwatch sync on"))

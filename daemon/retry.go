@@ -15,7 +15,7 @@ const (
 	retryFilesMost  = time.Hour
 )
 
-// retries are the attempts at files that failed. checkout.mu guards it.
+// retries are the attempts at files that failed. It has neither clock nor lock.
 type retries struct {
 	at    time.Time // of the next one; zero for none
 	tries int       // in a row that left something
@@ -45,28 +45,24 @@ func (co *checkout) watchFailures(ctx context.Context, st *stores, tried bool) {
 		}
 		return
 	}
-	co.mu.Lock()
-	co.retries.after(time.Now(), len(source)+len(memories), tried)
-	co.mu.Unlock()
+	co.update(func(c *condition) { c.retries.after(time.Now(), len(source)+len(memories), tried) })
 	poke(co.wake) // the loop looks at the time anew
 }
 
 // retryDue returns a channel that is ready when files are to be tried again, nil
 // if none are.
-func (co *checkout) retryDue() <-chan time.Time {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if co.retries.at.IsZero() || co.pause.on {
-		return nil
-	}
-	return time.After(time.Until(co.retries.at))
+func (co *checkout) retryDue() (due <-chan time.Time) {
+	co.update(func(c *condition) {
+		if !c.retries.at.IsZero() && !c.pause.on {
+			due = time.After(time.Until(c.retries.at))
+		}
+	})
+	return due
 }
 
 // retryFailed adds the attempt that is due.
 func (co *checkout) retryFailed() {
-	co.mu.Lock()
-	co.retries.at = time.Time{} // the attempt sets the next
-	co.mu.Unlock()
+	co.update(func(c *condition) { c.retries.at = time.Time{} }) // the attempt sets the next
 	co.add(work.Task{Kind: work.Retry, Priority: work.Later})
 }
 

@@ -113,9 +113,9 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 	if k == nil {
 		return p
 	}
-	if was := co.noticeOf(driverNotice); k.tracked && was != "" {
+	if was := co.view().notices[driverNotice]; k.tracked && was != "" {
 		co.noteDriver(k) // no event tells of git's configuration
-		if co.noticeOf(driverNotice) == "" {
+		if co.view().notices[driverNotice] == "" {
 			p.Notices = slices.DeleteFunc(p.Notices, func(n string) bool { return n == was })
 		}
 	}
@@ -138,14 +138,15 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 
 // brief is status without what has to be counted, and what of the checkout is open,
 // nil if nothing is.
-func (co *checkout) brief() (wire.ProjectStatus, *standing) {
-	co.mu.Lock()
+func (co *checkout) brief() (wire.ProjectStatus, *repoHandle) {
+	v := co.view()
 	p := wire.ProjectStatus{
-		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeOf(co.rec), Sync: "off", Chunker: chunker.Engine(),
-		Queued: co.work.ForSearch(), Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
+		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: v.state, Mode: modeOf(co.rec), Sync: "off", Chunker: chunker.Engine(),
+		Queued: v.busy, Watch: "off", Counters: co.count.values(), Progress: v.progress, Resting: v.resting,
 	}
-	if co.watcher != nil {
-		w := co.watcher.State()
+	co.update(func(*condition) { p.JobTimes = co.count.jobTimes() })
+	if v.watcher != nil {
+		w := v.watcher.State()
 		p.Watch, p.WatchReason = "events", w.Reason
 		if w.Hint != "" {
 			p.WatchReason += "; " + w.Hint
@@ -154,42 +155,37 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 			p.Watch = "polling"
 		}
 	}
-	p.Progress = co.progress()
-	for _, n := range co.notices {
+	for _, n := range v.notices {
 		p.Notices = append(p.Notices, n)
 	}
 	sort.Strings(p.Notices)
-	if co.failed != nil {
-		p.Reason, p.Hint = co.failed.Error(), fold.Hint(co.failed)
+	if v.failed != nil {
+		p.Reason, p.Hint = v.failed.Error(), fold.Hint(v.failed)
 		switch {
-		case co.state == "missing":
-			p.Reason, p.Hint = co.missingSays()
+		case v.state == "missing":
+			p.Reason, p.Hint = co.missingSays(v.failed)
 			p.Notices, p.Watch, p.WatchReason = nil, "off", "" // they are of the time before
 		case p.Hint == "":
 			p.Hint = "it is tried again by itself; to try now: foldwatch add " + co.rec.Path
 		}
 	}
-	if co.pause.on && co.state != "missing" {
+	if v.paused && v.state != "missing" {
 		p.State, p.Reason, p.Hint = "paused", "paused by the user", "foldwatch resume -p "+co.rec.Slug
-		if until, ok := co.pause.ends(); ok {
-			p.PausedUntil = &until
+		if !v.until.IsZero() {
+			p.PausedUntil = &v.until
 		}
 	}
-	k := co.kept
-	p.Resting = co.rested
-	co.mu.Unlock()
-	if k == nil {
-		return p, nil
+	if v.repo != nil {
+		p.Mode = v.repo.mode()
 	}
-	p.Mode = k.mode()
-	return p, k
+	return p, v.repo
 }
 
-// missingSays tells that the checkout is not there, and what to do. co.mu is held.
-func (co *checkout) missingSays() (reason, hint string) {
-	reason = co.failed.Error()
+// missingSays tells that the checkout is not there, and what to do.
+func (co *checkout) missingSays(failed error) (reason, hint string) {
+	reason = failed.Error()
 	var at *fs.PathError
-	if errors.As(co.failed, &at) && at.Path == co.rec.Path {
+	if errors.As(failed, &at) && at.Path == co.rec.Path {
 		reason = "its folder is not there: " + co.rec.Path
 	}
 	// By its slug the command would take the other work trees along.
@@ -202,9 +198,9 @@ func (co *checkout) missingSays() (reason, hint string) {
 
 // lastCounts is countsOf for stores that are closed: what they held then, and hold.
 func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
-	co.mu.Lock()
-	was, m := co.tally.last, co.tally.of
-	co.mu.Unlock()
+	var was *wire.ProjectStatus
+	var m *meaning
+	co.update(func(c *condition) { was, m = c.tally.last, c.tally.of })
 	if was == nil {
 		return // not opened yet, or just being opened
 	}
@@ -221,9 +217,7 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 
 // countsOf counts what opened stores hold. The caller holds them.
 func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
-	co.mu.Lock()
-	co.tally.times++
-	co.mu.Unlock()
+	co.update(func(c *condition) { c.tally.times++ })
 	m := st.serves()
 	if m == nil {
 		return // closed although they are held: the daemon stops
@@ -250,20 +244,18 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 		p.ProblemCount = total
 		p.Problems = co.problems(problems)
 	}
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.tally.set(time.Now(), *p, m)
+	co.update(func(c *condition) { c.tally.set(time.Now(), *p, m) })
 }
 
 // historyOf tells what the history holds.
-func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectStatus) {
+func (co *checkout) historyOf(ctx context.Context, k *repoHandle, p *wire.ProjectStatus) {
 	p.LastCommit = lastCommit(ctx, k)
 	p.Uncommitted, p.Lost = k.sidecar.store.CountPending()
 	if r := co.repository(ctx); r.Sync != "off" {
 		p.Sync, p.Repository = r.Sync, &r
 	}
 	for path, reason := range k.sidecar.store.Status().SetAside {
-		if path == conf.ProjectFile && co.noticed("project.toml") {
+		if path == conf.ProjectFile && co.view().notices["project.toml"] != "" {
 			continue // it says the same
 		}
 		p.Notices = append(p.Notices, fmt.Sprintf("%s/%s is not committed: %s", co.rec.FoldDir, path, reason))
@@ -272,7 +264,7 @@ func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectS
 
 // lastCommit is the newest commit of memories that git can show: in tracked mode of the
 // user's history, else of ours.
-func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
+func lastCommit(ctx context.Context, k *repoHandle) *wire.CommitInfo {
 	if k.tracked {
 		c, ok, err := k.sidecar.store.UserFolder().Newest(ctx)
 		if err != nil || !ok {
@@ -375,7 +367,7 @@ func (d *Daemon) project(name string) wire.Project {
 	}
 	for _, co := range cos {
 		if p.Name == "" {
-			p.Name, p.ID, p.CreatedAt = co.record().Name, co.rec.ProjectID, co.rec.AddedAt
+			p.Name, p.ID, p.CreatedAt = co.view().rec.Name, co.rec.ProjectID, co.rec.AddedAt
 		}
 		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked, Sync: "off"}
 		if runner, rec := co.sync.on(); runner != nil {
@@ -384,11 +376,9 @@ func (d *Daemon) project(name string) wire.Project {
 				c.Sync = "paused"
 			}
 		}
-		co.mu.Lock()
-		if co.kept != nil {
-			c.Fold = co.kept.foldPath
+		if k := co.view().repo; k != nil {
+			c.Fold = k.foldPath
 		}
-		co.mu.Unlock()
 		p.Checkouts = append(p.Checkouts, c)
 	}
 	return p
@@ -410,7 +400,15 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 			}
 			co.note(modeNotice, "")
 		}
-		if err := d.parts.state.PutCheckout(ctx, co.change(in)); err != nil {
+		co.update(func(c *condition) {
+			if in.Name != nil {
+				c.rec.Name = *in.Name
+			}
+			if in.FileMemories != nil {
+				c.rec.FileMemories = *in.FileMemories
+			}
+		})
+		if err := d.parts.state.PutCheckout(ctx, co.view().rec); err != nil {
 			return wire.Project{}, err
 		}
 		if in.FileMemories != nil {
@@ -442,7 +440,7 @@ func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (s
 	}
 	own := best.rec.Linked
 	for _, co := range all {
-		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.record(), best.record())
+		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.view().rec, best.view().rec)
 	}
 	if own {
 		return best.rec.Slug + "@" + best.rec.Key[:keyShown], nil

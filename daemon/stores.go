@@ -35,9 +35,9 @@ const (
 // indexDir is where the derived stores of the checkout lie.
 func (co *checkout) indexDir() string { return filepath.Join(co.dirs.State, "index", co.rec.Key) }
 
-// A standing is what of a checkout is open for as long as it is kept, also while
+// A repoHandle is what of a checkout is open for as long as it is kept, also while
 // its stores rest: its history, and what says which of its files are indexed.
-type standing struct {
+type repoHandle struct {
 	layout   *usergit.Repo
 	foldPath string
 	sidecar  *sidecar
@@ -55,7 +55,7 @@ type standing struct {
 // stores are the derived stores of one checkout, opened, and the two doors to
 // them.
 type stores struct {
-	*standing
+	*repoHandle
 	index  *index.DB
 	text   *textindex.Index
 	recall *recall.Door
@@ -67,9 +67,9 @@ type stores struct {
 	retired []*meaning // that answered before
 }
 
-// openStanding finds the repository and opens what stays open.
-func openStanding(ctx context.Context, co *checkout) (_ *standing, err error) {
-	k := &standing{}
+// openRepo finds the repository and opens what stays open.
+func openRepo(ctx context.Context, co *checkout) (_ *repoHandle, err error) {
+	k := &repoHandle{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.close(co))
@@ -153,11 +153,11 @@ func (co *checkout) noteRebuilt(st *stores) {
 }
 
 // openHistory finds the repository and opens the sidecar.
-func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
+func (k *repoHandle) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
 	if k.layout, err = usergit.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
 	}
-	if co.stoodBefore() { // a clone that takes its place brings memories along, at its end
+	if co.openedBefore() { // a clone that takes its place brings memories along, at its end
 		if co.faults != nil {
 			_ = co.faults("await")
 		}
@@ -175,7 +175,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 			return t, err
 		}
 	}
-	k.tracked = modeOf(co.record()) == modeTracked
+	k.tracked = modeOf(co.view().rec) == modeTracked
 	k.layout = k.layout.InMode(k.tracked)
 	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
 	k.fold = disk.Folder{Dir: k.foldPath}
@@ -200,15 +200,8 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	return t, k.writeProject(ctx, co)
 }
 
-// stoodBefore reports whether the checkout was open or registered before this turn.
-func (co *checkout) stoodBefore() bool {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.stood
-}
-
 // empty reports whether the folder of memories holds none.
-func (k *standing) empty() bool {
+func (k *repoHandle) empty() bool {
 	_, found, err := projectAt(k.foldPath)
 	return err == nil && !found
 }
@@ -217,7 +210,7 @@ func (k *standing) empty() bool {
 // fresh clone stands in for the checkout that was registered, or for one of its
 // project: rm -rf and git clone is the commonest repair there is. A checkout in a new
 // place takes nothing from another of that project which is registered.
-func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
+func (k *repoHandle) takeMirror(ctx context.Context, co *checkout) error {
 	store, dir := k.sidecar.store, co.mirror(co.rec.ProjectID)
 	if store.Tip() != "" || !k.empty() {
 		return nil
@@ -230,7 +223,7 @@ func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
 		return err
 	}
 	for _, other := range all {
-		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.record()) && !store.MirrorKnows(dir) {
+		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.view().rec) && !store.MirrorKnows(dir) {
 			return nil
 		}
 	}
@@ -249,7 +242,7 @@ const fetchedNotice = "fetched"
 // its remote, where there is no mirror to take them from: another machine, or this
 // one anew. It asks nobody and publishes nothing (G17). Where that fails the
 // checkout is opened without them, and says so.
-func (k *standing) takeFetched(ctx context.Context, co *checkout) {
+func (k *repoHandle) takeFetched(ctx context.Context, co *checkout) {
 	store := k.sidecar.store
 	if k.tracked || !store.Syncer().TakingFetched() && (store.Tip() != "" || !k.empty()) {
 		return
@@ -277,14 +270,14 @@ func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 // writeProject makes fold/project.toml where there never was one: at the first
 // opening, by when the folder hides itself from git, or at the one after a
 // crash in between.
-func (k *standing) writeProject(ctx context.Context, co *checkout) error {
+func (k *repoHandle) writeProject(ctx context.Context, co *checkout) error {
 	_, _, err := k.sidecar.store.History().LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
 	}
 	p := co.project
 	if p.Slug == "" {
-		rec := co.record()
+		rec := co.view().rec
 		if n, ok := gitops.MirrorHolds(co.mirror(rec.ProjectID)); ok && n > 0 {
 			return nil // a fresh clone where an older one was: add offers the mirror
 		}
@@ -353,7 +346,7 @@ func (co *checkout) checkFile(path string, b []byte) error {
 }
 
 // openIngester makes what brings the stores up to the files.
-func (k *standing) openIngester(co *checkout) (err error) {
+func (k *repoHandle) openIngester(co *checkout) (err error) {
 	p, notices, perr := k.projectFile()
 	if perr != nil && !errors.Is(perr, os.ErrNotExist) {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", perr))
@@ -376,8 +369,8 @@ func (k *standing) openIngester(co *checkout) (err error) {
 }
 
 // attach gives the stores to the rest of the checkout and opens the doors.
-func (st *stores) attach(co *checkout, k *standing) {
-	st.standing = k
+func (st *stores) attach(co *checkout, k *repoHandle) {
+	st.repoHandle = k
 	k.in.Attach(st.index, st.text)
 	cfg := co.cfg.For(co.rec.Slug)
 	st.recall = recall.New(recall.Options{
@@ -396,7 +389,7 @@ func (st *stores) attach(co *checkout, k *standing) {
 func (st *stores) door() *remember.Door { return st.writes }
 
 // projectFile reads fold/project.toml.
-func (k *standing) projectFile() (conf.Project, []conf.Notice, error) {
+func (k *repoHandle) projectFile() (conf.Project, []conf.Notice, error) {
 	b, _, err := k.fold.Read(conf.ProjectFile, 64<<10)
 	if err != nil {
 		return conf.Project{}, nil, err
@@ -412,7 +405,7 @@ func (co *checkout) rulesFor(p conf.Project) selection.Rules {
 	if p.FileMemories != "" && !co.cfg.Sets(co.rec.Slug, "file_memories", co.origins) {
 		mode = p.FileMemories
 	}
-	rec := co.record()
+	rec := co.view().rec
 	if rec.FileMemories != "" {
 		mode = rec.FileMemories
 	}
@@ -424,7 +417,7 @@ func (co *checkout) rulesFor(p conf.Project) selection.Rules {
 
 // filesBelow returns the files in a folder below fold/. It returns an error if
 // that is not there.
-func (k *standing) filesBelow(dir string) ([]string, error) {
+func (k *repoHandle) filesBelow(dir string) ([]string, error) {
 	var out []string
 	root := filepath.Join(k.foldPath, filepath.FromSlash(dir))
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
@@ -439,7 +432,7 @@ func (k *standing) filesBelow(dir string) ([]string, error) {
 }
 
 // present returns those of paths below fold/ that are there.
-func (k *standing) present(paths []string) []string {
+func (k *repoHandle) present(paths []string) []string {
 	var out []string
 	for _, p := range paths {
 		if _, err := k.fold.Lstat(p); !errors.Is(err, os.ErrNotExist) {
@@ -463,7 +456,7 @@ func (st *stores) close() error {
 
 // close gives up what was opened, also when only part of it was. The stores were
 // closed before.
-func (k *standing) close(co *checkout) error {
+func (k *repoHandle) close(co *checkout) error {
 	var errs []error
 	if k.in != nil {
 		errs = append(errs, k.in.Close())

@@ -44,7 +44,7 @@ type syncing struct {
 	runner *rounds.Runner // nil while it is off
 	turned chan struct{}  // closed when rec.Remote changes
 	co     *checkout      // that makes the rounds; nil if none is open
-	kept   *standing      // of co
+	kept   *repoHandle    // of co
 }
 
 // A renamedError says that the remote calls the project by another slug: it goes on
@@ -105,7 +105,7 @@ func (y *syncing) on() (*rounds.Runner, state.Sync) {
 
 // run makes the rounds for as long as co is open, unless another work tree of the
 // repository does.
-func (y *syncing) run(ctx context.Context, co *checkout, k *standing) error {
+func (y *syncing) run(ctx context.Context, co *checkout, k *repoHandle) error {
 	select {
 	case y.lead <- struct{}{}:
 	case <-ctx.Done():
@@ -146,7 +146,7 @@ func (y *syncing) run(ctx context.Context, co *checkout, k *standing) error {
 }
 
 // leader returns the checkout that makes the rounds, nil if none is open.
-func (y *syncing) leader() (*checkout, *standing) {
+func (y *syncing) leader() (*checkout, *repoHandle) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.co, y.kept
@@ -191,7 +191,7 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 }
 
 // syncMemories is the part of Round that is about memories.
-func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, in rounds.Ask) (out rounds.Outcome, err error) {
+func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *repoHandle, in rounds.Ask) (out rounds.Outcome, err error) {
 	store := k.sidecar.store
 	before, err := store.Syncer().State(ctx)
 	if err != nil {
@@ -386,9 +386,9 @@ func (y *syncing) hold() {
 }
 
 // holdsSync is why nothing may be synced for now; "" if it may.
-func (co *checkout) holdsSync(k *standing) string {
+func (co *checkout) holdsSync(k *repoHandle) string {
 	switch {
-	case co.isPaused():
+	case co.view().paused:
 		return "paused by the user"
 	case !co.cfg.AutoCommit:
 		return "auto_commit is off"
@@ -396,7 +396,7 @@ func (co *checkout) holdsSync(k *standing) string {
 	if k.tracked {
 		return "memories are on your own branch now, and go with it"
 	}
-	if why := co.commits.guardedBy(); why != "" {
+	if why := co.view().guarded; why != "" {
 		return "the vanish guard is up: " + why
 	}
 	return ""
@@ -455,9 +455,9 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 
 // holdHint is the command that ends what holds the sync.
 func (co *checkout) holdHint() string {
-	k := co.keeps()
+	k := co.view().repo
 	switch {
-	case co.isPaused():
+	case co.view().paused:
 		return "foldwatch resume -p " + co.rec.Slug
 	case !co.cfg.AutoCommit:
 		return "set auto_commit = true in the user file: foldwatch config show --origin"
@@ -465,7 +465,7 @@ func (co *checkout) holdHint() string {
 	if k != nil && k.tracked {
 		return "foldwatch sync off"
 	}
-	if co.commits.guardedBy() != "" {
+	if co.view().guarded != "" {
 		return "the memories come back by themselves, and then the sync goes on; foldwatch status says what is waited for"
 	}
 	return "foldwatch status"
@@ -477,7 +477,7 @@ func (co *checkout) overdue(ctx context.Context) string {
 	r := co.repository(ctx)
 	name := "sync of " + co.rec.Slug
 	switch {
-	case r.Sync == "paused" && r.Reason != "" && r.Hint != "" && !co.isPaused():
+	case r.Sync == "paused" && r.Reason != "" && r.Hint != "" && !co.view().paused:
 		return fmt.Sprintf("%s is paused: %s; %s", name, r.Reason, r.Hint)
 	case r.UnpushedSince != nil && co.now().Sub(*r.UnpushedSince) > behindMost:
 		why := ""

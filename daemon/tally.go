@@ -9,8 +9,9 @@ import (
 
 // While a checkout is indexed, each batch changes what is counted, to count reads
 // whole tables beside the one who writes them, and whoever watches asks several
-// times a second. So status does not wait for it: keepCounts counts, when asked to
-// and after a pause. How far the indexing is stands in Progress, which is always of now.
+// times a second. So status does not wait for it: it is counted beside, when somebody
+// asks, and after a pause. How far the indexing is stands in Progress, which is always of
+// now.
 const (
 	countPause = time.Second
 	// oldCounts is from when on counts are waited for: who looks once, after a while,
@@ -21,17 +22,18 @@ const (
 	countWait = 40 * time.Millisecond
 )
 
-// A tally is what was counted last in the stores of a checkout. checkout.mu guards it.
+// A tally is what was counted last in the stores of a checkout. It has neither clock nor
+// lock.
 type tally struct {
-	last   *wire.ProjectStatus // nil before the first
-	of     *meaning            // whose vectors then answered, without them
-	at     time.Time           // when that ended
-	times  int                 // how often it was counted, since start
-	wanted chan struct{}       // pokes keepCounts
-	newer  chan struct{}       // closed when last is set, and then another
+	last     *wire.ProjectStatus // nil before the first
+	of       *meaning            // whose vectors then answered, without them
+	at       time.Time           // when that ended
+	times    int                 // how often it was counted, since start
+	counting bool                // it is being counted beside
+	newer    chan struct{}       // closed when last is set, and then another
 }
 
-func newTally() tally { return tally{wanted: make(chan struct{}, 1), newer: make(chan struct{})} }
+func newTally() tally { return tally{newer: make(chan struct{})} }
 
 // set notes what was counted.
 func (t *tally) set(now time.Time, p wire.ProjectStatus, of *meaning) {
@@ -42,16 +44,18 @@ func (t *tally) set(now time.Time, p wire.ProjectStatus, of *meaning) {
 	t.last, t.of, t.at = &p, &m, now
 }
 
-// ask reports whether what is known is old, or nothing, and whether it should be
-// counted anew: not if it was lately.
-func (t *tally) ask(now time.Time) (old, due bool) {
+// ask reports whether what is known is old, or nothing, and whether it is to be counted
+// beside now: not if it was lately, or is.
+func (t *tally) ask(now time.Time) (old, count bool) {
 	age := now.Sub(t.at)
 	old = t.last == nil || age >= oldCounts
-	return old, old || age >= countPause
+	count = (old || age >= countPause) && !t.counting
+	t.counting = t.counting || count
+	return old, count
 }
 
-// haveCounted asks keepCounts to count, unless it did so lately, and waits for that
-// until ctx ends where what is known is old, or nothing.
+// haveCounted has what the stores of a checkout that is indexed hold counted, unless that
+// was done lately, and waits for it until ctx ends where what is known is old, or nothing.
 func (co *checkout) haveCounted(ctx context.Context) {
 	newer, old := co.wantCounts()
 	if !old {
@@ -63,33 +67,29 @@ func (co *checkout) haveCounted(ctx context.Context) {
 	}
 }
 
-// wantCounts asks keepCounts to count, unless it did so lately. It tells whether what is
+// wantCounts has it counted beside, unless that was done lately. It tells whether what is
 // known is old, or nothing, and what is closed when there are other counts.
 func (co *checkout) wantCounts() (newer <-chan struct{}, old bool) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	old, due := co.tally.ask(time.Now())
-	if due && co.state == "indexing" {
-		poke(co.tally.wanted)
+	if co.view().state != "indexing" {
+		return nil, false
 	}
-	return co.tally.newer, old
+	var count bool
+	co.update(func(c *condition) {
+		old, count = c.tally.ask(time.Now())
+		newer = c.tally.newer
+	})
+	if count {
+		go co.countBeside()
+	}
+	return newer, old
 }
 
-// keepCounts counts what the stores hold when haveCounted asks for it, until ctx ends.
-func (co *checkout) keepCounts(ctx context.Context) error {
-	co.mu.Lock()
-	wanted := co.tally.wanted
-	co.mu.Unlock()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-wanted:
-		}
-		if st := co.holdIfOpen(); st != nil {
-			p, _ := co.brief()
-			co.countsOf(ctx, st.stores, &p)
-			st.letGo()
-		}
+// countBeside counts what the stores hold, if they are open.
+func (co *checkout) countBeside() {
+	defer co.update(func(c *condition) { c.tally.counting = false })
+	if st := co.holdIfOpen(); st != nil {
+		defer st.letGo()
+		p, _ := co.brief()
+		co.countsOf(context.Background(), st.stores, &p)
 	}
 }

@@ -16,6 +16,7 @@ type uncommitted struct {
 	retry   time.Time // nothing is due before
 	went    time.Time // when the newest file was seen to be gone; zero if none waits
 	wentOld time.Time // when the oldest of those was
+	lost    bool      // in tracked mode: a look for lost memories is due
 	guarded string    // why nothing is committed: memories vanished; "" if none did
 }
 
@@ -72,7 +73,7 @@ func (u *uncommitted) due(quiet, longest time.Duration) (time.Time, bool) {
 // take takes all that is to be committed.
 func (u *uncommitted) take() (paths []string, all bool) {
 	paths, all = slices.Sorted(maps.Keys(u.paths)), u.all
-	*u = uncommitted{guarded: u.guarded}
+	*u = uncommitted{guarded: u.guarded, lost: u.lost}
 	return paths, all
 }
 
@@ -101,6 +102,13 @@ func (u *uncommitted) lookAt(at time.Time) {
 	if u.first.IsZero() {
 		u.first, u.last = at, at
 	}
+}
+
+// takeLost reports whether a look for lost memories is due, and that it is made.
+func (u *uncommitted) takeLost() bool {
+	due := u.lost
+	u.lost = false
+	return due
 }
 
 // lower lets commits go on at once.

@@ -168,7 +168,7 @@ func (y *syncing) passesOver(ctx context.Context, in wire.Delivery) string {
 
 // fetchTold fetches the default branch of the remote where a webhook said that it
 // moved, beside the user's repository. What came is read by a job.
-func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) error {
+func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *repoHandle) error {
 	due, err := y.state.DueDeliveries(ctx, y.dir)
 	if err != nil || len(due) == 0 {
 		return err
@@ -212,7 +212,7 @@ func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) erro
 }
 
 // fetchedAhead returns the remote's default branch as it was fetched last.
-func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b upstream.Branch) {
+func (co *checkout) fetchedAhead(ctx context.Context, k *repoHandle) (b upstream.Branch) {
 	name, _, err := k.in.DefaultBranch(ctx)
 	if err != nil || name == "" {
 		return b
@@ -223,7 +223,7 @@ func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b upstream.B
 // rememberAhead makes memories of commits that the remote has and of requests that
 // were merged there.
 func (co *checkout) rememberAhead(ctx context.Context, st *stores) error {
-	r, err := st.in.RememberAhead(ctx, co.fetchedAhead(ctx, st.standing))
+	r, err := st.in.RememberAhead(ctx, co.fetchedAhead(ctx, st.repoHandle))
 	co.after(st, r)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -271,7 +271,7 @@ func (co *checkout) rememberPulls(ctx context.Context, st *stores) (r ingest.Rep
 
 // ahead tells how far the remote's default branch is ahead, nil where it is not or
 // was never fetched.
-func (co *checkout) ahead(ctx context.Context, k *standing) *wire.RemoteAhead {
+func (co *checkout) ahead(ctx context.Context, k *repoHandle) *wire.RemoteAhead {
 	name, tip, err := co.sync.main.at(ctx, k.layout)
 	if err != nil || tip == "" {
 		return nil

@@ -44,9 +44,9 @@ func (co *checkout) doSweep(ctx context.Context, st *stores, j work.Job) (err er
 	if err := st.in.CatchUp(ctx, progress); err != nil {
 		return err
 	}
-	vanished := co.commits.guard(ctx, st.standing)
+	vanished := co.commits.guard(ctx, st.repoHandle)
 	describe := func() error {
-		if co.isPaused() {
+		if co.view().paused {
 			co.miss() // the sweep at its end describes
 			return nil
 		}
@@ -93,7 +93,7 @@ func (co *checkout) doSweep(ctx context.Context, st *stores, j work.Job) (err er
 // putOff reports whether a pause puts off the sweep at start: what was found before is
 // found without it, and only acknowledged writes are seen to.
 func (co *checkout) putOff(ctx context.Context, st *stores) (bool, error) {
-	if !co.isPaused() {
+	if !co.view().paused {
 		return false, nil
 	}
 	co.miss()
@@ -134,7 +134,7 @@ func (co *checkout) doSource(ctx context.Context, st *stores, j work.Job) error 
 
 func (co *checkout) doFold(ctx context.Context, st *stores, j work.Job) error {
 	paths := j.Task.Paths
-	if co.commits.guard(ctx, st.standing) {
+	if co.commits.guard(ctx, st.repoHandle) {
 		paths = st.present(paths) // what vanished may come back: it stays in the index
 	}
 	saved := func() {}
@@ -161,7 +161,7 @@ func (co *checkout) doTip(ctx context.Context, st *stores, j work.Job) error {
 		}
 		co.readPast(ctx, st)
 	}
-	if co.isPaused() {
+	if co.view().paused {
 		co.miss()
 		return nil
 	}
@@ -204,7 +204,7 @@ func (co *checkout) rememberCommits(ctx context.Context, st *stores, opt ingest.
 // readPast keeps what past commits say up to the tip of the default branch, or to
 // that of the remote's where it is ahead. Searches go without what cannot be read.
 func (co *checkout) readPast(ctx context.Context, st *stores) {
-	if err := st.in.ReadPast(ctx, co.fetchedAhead(ctx, st.standing)); err != nil && ctx.Err() == nil {
+	if err := st.in.ReadPast(ctx, co.fetchedAhead(ctx, st.repoHandle)); err != nil && ctx.Err() == nil {
 		co.log.WarnContext(ctx, "Past commits not read", "err", err)
 	}
 }
@@ -212,7 +212,7 @@ func (co *checkout) readPast(ctx context.Context, st *stores) {
 // describeAnew queues a part of the work that a newer describer makes, if there
 // is any.
 func (co *checkout) describeAnew(st *stores) error {
-	if co.isPaused() {
+	if co.view().paused {
 		return nil
 	}
 	owed, err := st.in.OwesDescriptions()
@@ -226,7 +226,7 @@ func (co *checkout) describeAnew(st *stores) error {
 // doDescribe makes descriptions anew that an older describer made, a part at a
 // time.
 func (co *checkout) doDescribe(ctx context.Context, st *stores) error {
-	if co.isPaused() || co.commits.guard(ctx, st.standing) {
+	if co.view().paused || co.commits.guard(ctx, st.repoHandle) {
 		return nil // the next sweep asks for it again
 	}
 	defer co.endProgress()
@@ -342,7 +342,7 @@ func (co *checkout) loadRules(st *stores) {
 	before := st.in.Rules()
 	p, notices, err := st.projectFile()
 	if err != nil {
-		co.note("project.toml", co.rulesMissing(st.standing, err))
+		co.note("project.toml", co.rulesMissing(st.repoHandle, err))
 		return
 	}
 	var text []string
@@ -360,7 +360,7 @@ func (co *checkout) loadRules(st *stores) {
 }
 
 // rulesMissing says why the project file is not in force.
-func (co *checkout) rulesMissing(k *standing, err error) string {
+func (co *checkout) rulesMissing(k *repoHandle, err error) string {
 	dir := co.rec.FoldDir
 	if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Sprintf("%s/project.toml is not in force: %v", dir, err)
@@ -373,7 +373,7 @@ func (co *checkout) rulesMissing(k *standing, err error) string {
 
 // headStamps look at the branches that decide about that: of this work tree and
 // of the main one.
-func (k *standing) headStamps() []usergit.HeadStamp {
+func (k *repoHandle) headStamps() []usergit.HeadStamp {
 	stamps := []usergit.HeadStamp{k.layout.HeadStamp()}
 	if k.layout.Linked {
 		of := usergit.Repo{GitDir: k.layout.CommonDir, CommonDir: k.layout.CommonDir}
