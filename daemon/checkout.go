@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/limiter"
+
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/daemon/watch"
@@ -138,8 +140,8 @@ func (co *checkout) sweepMissed() {
 
 // take adds the work of one batch.
 func (co *checkout) take(b watch.Batch) {
-	if len(b.Paths) <= saveMost {
-		defer co.desk.save()()
+	if len(b.Paths) <= limiter.SaveMost {
+		defer co.desk.Save()()
 	}
 	if dirs := co.polledSource(b); dirs != nil {
 		co.add(work.Task{Kind: work.Source, Priority: work.Soon, Paths: dirs})
@@ -240,8 +242,8 @@ func (co *checkout) written(paths []string) {
 // together with what comes a moment later.
 func (co *checkout) addMemories(paths []string) {
 	t := work.Task{Kind: work.Fold, Priority: work.Urgent, Paths: paths}
-	if co.desk.crowded() {
-		t.At = time.Now().Add(gatherWrites)
+	if co.desk.Crowded() {
+		t.At = time.Now().Add(limiter.GatherWrites)
 	}
 	co.add(t)
 }
@@ -342,7 +344,7 @@ func (co *checkout) note(subject, text string) {
 func (co *checkout) setState(state string) {
 	co.update(func(c *condition) {
 		if state != c.opening.state {
-			co.bus.publish("indexing:"+state, co.rec.Slug, nil)
+			co.bus.Publish("indexing:"+state, co.rec.Slug, nil)
 		}
 		c.opening.state = state
 	})

@@ -90,7 +90,7 @@ func (c *committer) addAll() { c.note((*uncommitted).addAll) }
 // none.
 func (c *committer) due() (at time.Time, some bool) {
 	longest := settleMost
-	if c.co.desk.crowded() {
+	if c.co.desk.Crowded() {
 		longest = crowdMost
 	}
 	c.co.update(func(co *condition) { at, some = co.history.due(c.quiet, longest) })
@@ -212,7 +212,7 @@ func (c *committer) commit(ctx context.Context, k *repoHandle) bool {
 	if !k.tracked {
 		c.co.sync.changed()
 	}
-	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
+	c.co.bus.Publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }
 

@@ -118,7 +118,7 @@ func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
 	}
 	if added > 0 && mode != evolveAuto {
 		co.log.InfoContext(ctx, "Memories proposed to be merged", "count", added)
-		co.bus.publish("memory:proposed", co.rec.Slug, map[string]any{"count": added})
+		co.bus.Publish("memory:proposed", co.rec.Slug, map[string]any{"count": added})
 	}
 	if mode == evolveAuto {
 		co.acceptAll(ctx, st)

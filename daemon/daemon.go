@@ -18,6 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/limiter"
+
+	"github.com/foldwatch/foldwatch/daemon/events"
+
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/layer"
@@ -90,11 +94,11 @@ type parts struct {
 	cache     *cache.DB
 	cutter    ingest.Cutter
 	cuts      ingest.Cuts
-	turns     vecindex.Slots // one index of vectors builds at a time
-	desk      *desk          // where searches queue
+	turns     vecindex.Slots   // one index of vectors builds at a time
+	desk      *limiter.Limiter // where searches queue
 	embedders *embedders
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
-	bus       *bus
+	bus       *events.Bus
 	working   *layer.Memory // of agents' sessions
 	sidecars  *sidecars
 	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
@@ -140,8 +144,8 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		}
 	}()
 	d.parts = &parts{
-		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(time.Now()), working: layer.New(opt.Now),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
+		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: events.New(time.Now()), working: layer.New(opt.Now),
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: limiter.New(runtime.GOMAXPROCS(0)),
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults,
 	}
@@ -305,9 +309,13 @@ func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*
 		st.letGo()
 		return nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
 	}
-	if err := d.parts.desk.write(ctx); err != nil {
+	if err := d.parts.desk.Write(ctx); err != nil {
 		st.letGo()
 		return nil, err
 	}
 	return st, nil
 }
+
+// Crowded reports whether so many searches wait that all else should leave them
+// what it can.
+func (d *Daemon) Crowded() bool { return d.parts.desk.Crowded() }

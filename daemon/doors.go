@@ -264,7 +264,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 			return wire.SearchReply{}, err
 		}
 	}
-	end, err := d.parts.desk.begin(ctx)
+	end, err := d.parts.desk.Search(ctx)
 	if err != nil {
 		return wire.SearchReply{}, err
 	}
@@ -339,7 +339,7 @@ func (d *Daemon) TaskContext(ctx context.Context, sc fold.Scope, slug string, in
 		return wire.TaskContextReply{}, err
 	}
 	defer st.letGo()
-	end, err := d.parts.desk.begin(ctx)
+	end, err := d.parts.desk.Search(ctx)
 	if err != nil {
 		return wire.TaskContextReply{}, err
 	}
@@ -410,7 +410,7 @@ func (d *Daemon) Job(_ context.Context, sc fold.Scope, id string) (wire.Job, err
 
 // Subscribe sends events of the projects sc may read.
 func (d *Daemon) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
-	return d.parts.bus.subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
+	return d.parts.bus.Subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
 }
 
 // allow records that rule was allowed for the memory id.

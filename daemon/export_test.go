@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/limiter"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -223,18 +225,13 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 
 // Crowd has d take it that a crowd of searches waits, until leave is called.
 func (d *Daemon) Crowd() (leave func()) {
-	add := func(n int) {
-		d.parts.desk.mu.Lock()
-		defer d.parts.desk.mu.Unlock()
-		d.parts.desk.searches += n
-	}
 	const many = 1000
-	add(many)
-	return func() { add(-many) }
+	d.parts.desk.Pretend(many)
+	return func() { d.parts.desk.Pretend(-many) }
 }
 
 // GatherWrites is for how long writes are gathered beside a crowd.
-const GatherWrites = gatherWrites
+const GatherWrites = limiter.GatherWrites
 
 // Starting returns how many checkouts are to be run.
 func (d *Daemon) Starting() int { return len(d.starts) }

@@ -181,12 +181,12 @@ func (co *checkout) tellEnd(ctx context.Context, j work.Job, err error, now time
 	switch j.Status {
 	case work.Completed:
 		log.DebugContext(ctx, "Job completed")
-		co.bus.publish("job:completed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind})
+		co.bus.Publish("job:completed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind})
 		co.note("job "+string(j.Task.Kind), "")
 		return
 	case work.Failed:
 		log.WarnContext(ctx, "Job failed", "err", err)
-		co.bus.publish("job:failed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind, "error": j.Error})
+		co.bus.Publish("job:failed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind, "error": j.Error})
 	default:
 		log.InfoContext(ctx, "Job will be tried again", "err", err, "wait", j.Task.At.Sub(now))
 	}

@@ -115,7 +115,7 @@ func (d *Daemon) stopSync(ctx context.Context, co *checkout) error {
 		return err
 	}
 	co.sync.turn(state.Sync{}, co.rec.Slug, false)
-	co.bus.publish("sync:off", co.rec.Slug, nil)
+	co.bus.Publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -43,6 +44,7 @@ func TestDerivedLinksDoNotDependOnOrder(t *testing.T) {
 	p.git("rm", "-q", "z_test.go")
 	p.git("commit", "-q", "-m", "Drop a test")
 	p.eventually("the test is gone", func() bool { return !p.exists(p.described("z_test.go")) })
+	p.eventually("the commit is a memory", func() bool { return strings.Contains(p.dump(), `"Title":"Drop a test"`) })
 	p.sameAfterRebuild()
 }
 

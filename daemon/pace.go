@@ -59,7 +59,7 @@ func (co *checkout) watched() ingest.Progress {
 		co.update(func(c *condition) {
 			tell := c.pace.take(co.now(), s)
 			if job := c.work.Report(c.pace.now); tell {
-				co.bus.publish("indexing:progress", co.rec.Slug, eventOf(job, c.pace.now))
+				co.bus.Publish("indexing:progress", co.rec.Slug, eventOf(job, c.pace.now))
 			}
 		})
 	}

@@ -114,9 +114,9 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 	d.mu.Lock()
 	d.checkouts[rec.Key] = co
 	d.mu.Unlock()
-	d.parts.bus.publish("project:added", rec.Slug, nil) // before anything that happens in it
+	d.parts.bus.Publish("project:added", rec.Slug, nil) // before anything that happens in it
 	giveUp := func(err error) (*checkout, wire.ProjectAdded, error) {
-		d.parts.bus.publish("project:removed", rec.Slug, nil)
+		d.parts.bus.Publish("project:removed", rec.Slug, nil)
 		return nil, added, errors.Join(err, d.forget(ctx, co))
 	}
 	select {
@@ -420,7 +420,7 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		if err := d.forget(ctx, co); err != nil {
 			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
 		}
-		d.parts.bus.publish("project:removed", co.rec.Slug, nil)
+		d.parts.bus.Publish("project:removed", co.rec.Slug, nil)
 	}
 	if removed == 0 {
 		return fmt.Errorf("project %s has no checkout at %s: %w", slug, in.Path, fold.ErrNotFound)

@@ -97,7 +97,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	if err := errors.Join(ferr, err); err != nil {
 		return co, err
 	}
-	d.parts.bus.publish("sync:renamed", co.rec.Slug, map[string]any{"was": was})
+	d.parts.bus.Publish("sync:renamed", co.rec.Slug, map[string]any{"was": was})
 	d.parts.log.InfoContext(ctx, "Project renamed", "project", co.rec.Slug, "was", was, "count", len(ids))
 	return co, nil
 }

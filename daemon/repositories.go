@@ -164,7 +164,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 	}
 	co.sync.turn(rec, co.rec.Slug, true)
 	co.note(fetchedNotice, "")
-	co.bus.publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
+	co.bus.Publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
 	co, reply, err := d.syncNow(ctx, co, false)
 	added = wire.RepositoryAdded{Repository: co.repository(ctx), Project: co.rec.Slug, Sends: remote.sends(co)}
 	if err == nil {
@@ -193,7 +193,7 @@ func (d *Daemon) RemoveRepository(ctx context.Context, sc fold.Scope, slug, id s
 		return err
 	}
 	co.sync.turn(state.Sync{}, co.rec.Slug, false)
-	co.bus.publish("sync:off", co.rec.Slug, nil)
+	co.bus.Publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
 

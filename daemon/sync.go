@@ -314,14 +314,14 @@ func (y *syncing) tell(ctx context.Context, co *checkout, deed rounds.Deed, out 
 		if ok {
 			data["kind"] = string(bad.Kind)
 		}
-		co.bus.publish("sync:failed", co.rec.Slug, data)
+		co.bus.Publish("sync:failed", co.rec.Slug, data)
 		level := slog.LevelWarn
 		if bad != nil && bad.Kind == rounds.Guarded {
 			level = slog.LevelInfo // nothing failed: memories are kept from loss
 		}
 		co.log.Log(ctx, level, "Not synced", "err", err)
 	case err == nil && deed == rounds.Round:
-		co.bus.publish("sync:completed", co.rec.Slug, map[string]any{"pushed": out.Pushed, "received": out.Received, "merged": out.Merged, "conflicts": out.Conflicts})
+		co.bus.Publish("sync:completed", co.rec.Slug, map[string]any{"pushed": out.Pushed, "received": out.Received, "merged": out.Merged, "conflicts": out.Conflicts})
 		if out.Pushed+out.Received+out.Merged > 0 {
 			co.log.InfoContext(ctx, "Synced", "pushed", out.Pushed, "received", out.Received, "merged", out.Merged, "conflicts", out.Conflicts)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/limiter"
+
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -109,8 +111,8 @@ func (co *checkout) putOff(ctx context.Context, st *stores) (bool, error) {
 func (co *checkout) doSource(ctx context.Context, st *stores, j work.Job) error {
 	paths := j.Task.Paths
 	saved := func() {}
-	if len(paths) <= saveMost {
-		saved = co.desk.save()
+	if len(paths) <= limiter.SaveMost {
+		saved = co.desk.Save()
 	}
 	r, err := st.in.Saved(ctx, paths)
 	saved() // its words are found
@@ -138,8 +140,8 @@ func (co *checkout) doFold(ctx context.Context, st *stores, j work.Job) error {
 		paths = st.present(paths) // what vanished may come back: it stays in the index
 	}
 	saved := func() {}
-	if len(paths) <= saveMost {
-		saved = co.desk.save()
+	if len(paths) <= limiter.SaveMost {
+		saved = co.desk.Save()
 	}
 	r, err := st.in.Fold(ctx, paths, nil)
 	saved() // its words are found
@@ -305,7 +307,7 @@ func (co *checkout) after(st *stores, r ingest.Report) {
 			"of type general whose moved_from names the file. To find them: foldwatch memory list --type general", r.Kept))
 	}
 	for data := range changedData(r.Memories) {
-		co.bus.publish("memory:changed", co.rec.Slug, data)
+		co.bus.Publish("memory:changed", co.rec.Slug, data)
 	}
 }
 

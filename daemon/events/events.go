@@ -1,4 +1,5 @@
-package daemon
+// Package events hands what happens in the daemon to whoever listens.
+package events
 
 import (
 	"context"
@@ -26,13 +27,13 @@ const (
 	eventsDropped = "events:dropped"
 )
 
-// A bus hands live events to whoever listens, and never waits for them: a listener
+// A Bus hands live events to whoever listens, and never waits for them: a listener
 // that does not keep up is told so and dropped. It is safe for concurrent use.
 //
 // Events are numbered from the time of the start in microseconds: those of a
 // daemon that ran before have lower numbers, and none is above what a number of
 // JSON can hold.
-type bus struct {
+type Bus struct {
 	mu      sync.Mutex // guards the fields below
 	last    uint64
 	past    []wire.Event
@@ -47,12 +48,12 @@ type subscriber struct {
 	last uint64 // number of the last event in ch, or where it began
 }
 
-func newBus(start time.Time) *bus {
-	return &bus{last: uint64(max(start.UnixMicro(), 1)), subs: map[*subscriber]struct{}{}}
+func New(start time.Time) *Bus {
+	return &Bus{last: uint64(max(start.UnixMicro(), 1)), subs: map[*subscriber]struct{}{}}
 }
 
-// publish sends an event to all listeners. Data must not be changed afterwards.
-func (b *bus) publish(kind, project string, data map[string]any) {
+// Publish sends an event to all listeners. Data must not be changed afterwards.
+func (b *Bus) Publish(kind, project string, data map[string]any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
@@ -71,7 +72,7 @@ func (b *bus) publish(kind, project string, data map[string]any) {
 
 // give hands e to s, or drops s where it has no room: one place is kept for
 // telling it. It is called with mu held.
-func (b *bus) give(s *subscriber, e wire.Event) {
+func (b *Bus) give(s *subscriber, e wire.Event) {
 	if len(s.ch) < cap(s.ch)-1 {
 		s.ch <- e
 		s.last = e.ID
@@ -83,17 +84,17 @@ func (b *bus) give(s *subscriber, e wire.Event) {
 }
 
 // leave ends a listener. It is called with mu held.
-func (b *bus) leave(s *subscriber) {
+func (b *Bus) leave(s *subscriber) {
 	if _, ok := b.subs[s]; ok {
 		delete(b.subs, s)
 		close(s.ch)
 	}
 }
 
-// subscribe returns the events after the one numbered after, as far as they are
+// Subscribe returns the events after the one numbered after, as far as they are
 // still kept, and then all that come, until ctx ends, or the listener does not
 // keep up, and the channel is closed. After 0 is from now on.
-func (b *bus) subscribe(ctx context.Context, after uint64, want func(wire.Event) bool) <-chan wire.Event {
+func (b *Bus) Subscribe(ctx context.Context, after uint64, want func(wire.Event) bool) <-chan wire.Event {
 	s := &subscriber{ch: make(chan wire.Event, busAhead+1), want: want}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +113,7 @@ func (b *bus) subscribe(ctx context.Context, after uint64, want func(wire.Event)
 
 // replay gives s what came after the event numbered after, and says so where that
 // is not all. It is called with mu held.
-func (b *bus) replay(s *subscriber, after uint64) {
+func (b *Bus) replay(s *subscriber, after uint64) {
 	before := b.last // the number before the oldest that is kept
 	if len(b.past) > 0 {
 		before = b.past[0].ID - 1
@@ -128,9 +129,9 @@ func (b *bus) replay(s *subscriber, after uint64) {
 	}
 }
 
-// counts are how many events were sent, how many listen, and how many listeners
+// Counts are how many events were sent, how many listen, and how many listeners
 // were dropped.
-func (b *bus) counts() (sent, listeners, dropped int64) {
+func (b *Bus) Counts() (sent, listeners, dropped int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sent, int64(len(b.subs)), b.dropped

@@ -1,9 +1,8 @@
-package daemon
+package limiter
 
 import (
 	"context"
 	"errors"
-	"github.com/foldwatch/foldwatch/daemon/work"
 	"slices"
 	"sync"
 	"testing"
@@ -15,13 +14,13 @@ import (
 // they came.
 func TestSearchesStandBackForASave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{cores: 2}
+		d := &Limiter{cores: 2}
 		var mu sync.Mutex
 		var began []int
 		ends := make([]func(), 6)
 		for i := range ends {
 			go func() {
-				end, err := d.begin(t.Context())
+				end, err := d.Search(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -41,7 +40,7 @@ func TestSearchesStandBackForASave(t *testing.T) {
 			}
 		}
 		check("two cores", 2)
-		done := d.save()
+		done := d.Save()
 		ends[0]()
 		check("during a save", 2)
 		ends[1]()
@@ -62,12 +61,12 @@ func TestSearchesStandBackForASave(t *testing.T) {
 // Where saves follow each other without end, a crowd of searches gets all cores.
 func TestACrowdOfSearchesIsNotHeldUpBySaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{cores: 2}
-		defer d.save()()
+		d := &Limiter{cores: 2}
+		defer d.Save()()
 		ends := make(chan func(), 32)
 		for n := range 2*crowdAt + 2 {
 			go func() {
-				end, err := d.begin(t.Context())
+				end, err := d.Search(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -92,15 +91,15 @@ func TestACrowdOfSearchesIsNotHeldUpBySaves(t *testing.T) {
 // A search that is given up takes nobody's turn.
 func TestASearchThatIsGivenUpFreesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{cores: 1}
-		end, err := d.begin(t.Context())
+		d := &Limiter{cores: 1}
+		end, err := d.Search(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		given := make(chan error)
 		go func() {
-			_, err := d.begin(ctx)
+			_, err := d.Search(ctx)
 			given <- err
 		}()
 		synctest.Wait()
@@ -109,7 +108,7 @@ func TestASearchThatIsGivenUpFreesItsTurn(t *testing.T) {
 			t.Errorf("begin = %v", err)
 		}
 		end()
-		if end, err = d.begin(t.Context()); err != nil {
+		if end, err = d.Search(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		end()
@@ -120,10 +119,10 @@ func TestASearchThatIsGivenUpFreesItsTurn(t *testing.T) {
 // and takes no place of a search; where none does it waits for nobody.
 func TestWritesQueueBehindACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{cores: 2}
+		d := &Limiter{cores: 2}
 		ends := make(chan func(), 64)
 		search := func() {
-			end, err := d.begin(t.Context())
+			end, err := d.Search(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -133,14 +132,14 @@ func TestWritesQueueBehindACrowd(t *testing.T) {
 			go search()
 			synctest.Wait()
 		}
-		if err := d.write(t.Context()); err != nil || d.crowded() {
-			t.Errorf("write beside a few searches: %v, crowded: %v", err, d.crowded())
+		if err := d.Write(t.Context()); err != nil || d.Crowded() {
+			t.Errorf("write beside a few searches: %v, crowded: %v", err, d.Crowded())
 		}
 		go search() // a crowd
 		synctest.Wait()
 		wrote := make(chan struct{})
 		go func() {
-			if err := d.write(t.Context()); err != nil {
+			if err := d.Write(t.Context()); err != nil {
 				t.Error(err)
 			}
 			close(wrote)
@@ -184,11 +183,11 @@ func TestWritesQueueBehindACrowd(t *testing.T) {
 // is given up leaves the queue.
 func TestAWriteWaitsSoLongAndNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{cores: 1}
+		d := &Limiter{cores: 1}
 		ctx, stop := context.WithCancel(t.Context())
 		for range 1 + crowdAt + 1 {
 			go func() {
-				if end, err := d.begin(ctx); err == nil {
+				if end, err := d.Search(ctx); err == nil {
 					<-ctx.Done()
 					end()
 				}
@@ -196,12 +195,12 @@ func TestAWriteWaitsSoLongAndNoLonger(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if err := d.write(t.Context()); err != nil || time.Since(began) != writeMost {
+		if err := d.Write(t.Context()); err != nil || time.Since(began) != writeMost {
 			t.Errorf("write = %v after %v, want it after %v", err, time.Since(began), writeMost)
 		}
 		short, end := context.WithTimeout(t.Context(), writeMost/2)
 		defer end()
-		if err := d.write(short); !errors.Is(err, context.DeadlineExceeded) {
+		if err := d.Write(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("write that is given up = %v", err)
 		}
 		stop()
@@ -210,25 +209,4 @@ func TestAWriteWaitsSoLongAndNoLonger(t *testing.T) {
 			t.Errorf("%d work, %d wait, queue %d at the end", d.working, d.searches, len(d.queue))
 		}
 	})
-}
-
-// The journal gets fewer commits where a crowd of searches waits, and as many again
-// when it has gone.
-func TestACrowdMakesCommitsRarer(t *testing.T) {
-	d := &desk{cores: 1, searches: crowdAt + 1}
-	now := time.Now()
-	co := &checkout{parts: &parts{desk: d}, cond: condition{work: work.New(nil), settled: make(chan struct{})}}
-	co.cond.history = uncommitted{paths: map[string]bool{"0/1/0123456789abcdef.md": true}, first: now.Add(-settleMost), last: now}
-	c := &committer{co: co, quiet: 300 * time.Millisecond}
-	if at, ok := c.due(); !ok || !at.Equal(now.Add(c.quiet)) {
-		t.Errorf("beside a crowd due in %v, want when it has been quiet for %v", at.Sub(now), c.quiet)
-	}
-	co.cond.history.first = now.Add(-crowdMost)
-	if at, ok := c.due(); !ok || !at.Equal(now) {
-		t.Errorf("after %v beside a crowd due in %v, want now", crowdMost, at.Sub(now))
-	}
-	d.searches, co.cond.history.first = 0, now.Add(-settleMost)
-	if at, ok := c.due(); !ok || !at.Equal(now) {
-		t.Errorf("without a crowd due in %v, want now", at.Sub(now))
-	}
 }
