@@ -37,7 +37,7 @@ func (co *checkout) indexAcknowledged(ctx context.Context, st *stores) error {
 			return err
 		}
 	}
-	paths := st.sidecar.store.Uncommitted()
+	paths := st.store.Uncommitted()
 	if len(paths) == 0 || len(paths) > recoverMost {
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
@@ -53,7 +55,7 @@ const (
 const benchDir = "bench"
 
 // commentTrials asks doc comments of a bench.
-func (co *checkout) commentTrials(ctx context.Context, st *stores, m *meaning) (_ []trial, err error) {
+func (co *checkout) commentTrials(ctx context.Context, st *stores, m *embedding.Vectors) (_ []trial, err error) {
 	b := &bench{dir: filepath.Join(co.indexDir(), benchDir)}
 	if err := os.RemoveAll(b.dir); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (co *checkout) commentTrials(ctx context.Context, st *stores, m *meaning) (
 		}
 	}
 	door := recall.New(recall.Options{
-		Slug: co.rec.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: co.parts.state, Embed: m.embedder, Lexicon: co.lexicon.Table(),
+		Slug: co.rec.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: co.parts.state, Embed: m.Embedder, Lexicon: co.lexicon.Table(),
 		StrengthWeight: func() float64 { return 0 }, HalfLife: func() time.Duration { return rank.DefaultHalfLife }, Now: co.now,
 	})
 	return tryAll(ctx, door, m, b.questions)
@@ -152,7 +154,7 @@ func (b *bench) write(path string, src []byte) error {
 }
 
 // open makes the stores, which are empty.
-func (b *bench) open(ctx context.Context, co *checkout, m *meaning) (err error) {
+func (b *bench) open(ctx context.Context, co *checkout, m *embedding.Vectors) (err error) {
 	if b.index, err = index.Open(ctx, b.dir); err != nil {
 		return err
 	}
@@ -160,14 +162,14 @@ func (b *bench) open(ctx context.Context, co *checkout, m *meaning) (err error) 
 	if b.text, err = textindex.Open(filepath.Join(b.dir, wordsDir), textindex.Options{Log: log}); err != nil {
 		return err
 	}
-	if b.vectors, err = vecindex.Open(filepath.Join(b.dir, vectorsDir), m.identity.String(), m.identity.Dim); err != nil {
+	if b.vectors, err = vecindex.Open(filepath.Join(b.dir, vectorsDir), m.Identity.String(), m.Identity.Dim); err != nil {
 		return err
 	}
 	cut, overlap := co.cutting()
 	b.in, err = ingest.New(ingest.Options{
 		Slug: co.rec.Slug, Key: co.rec.Key + " " + benchDir, Repo: &usergit.Repo{WorkTree: b.tree()}, Fold: disk.Folder{Dir: filepath.Join(b.dir, DefaultFoldDir)},
 		Index: b.index, Text: b.text, Vectors: b.vectors, State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts,
-		Embed: m.embedder, Count: new(ingest.Counters), MaxBytes: int64(cut.MaxBytes), Cut: cut, Overlap: overlap, Now: co.now, Log: log,
+		Embed: m.Embedder, Count: new(ingest.Counters), MaxBytes: int64(cut.MaxBytes), Cut: cut, Overlap: overlap, Now: co.now, Log: log,
 	}, selection.Rules{FileMemories: "local"})
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/limiter"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
@@ -43,7 +44,7 @@ type checkout struct {
 	rouse   chan struct{} // pokes runJobs
 	relist  atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	commits *committer
-	sync    *syncing // of its repository
+	sync    *repos.Sync // of its repository
 	slot    *storepool.Slot[*stores]
 	count   counts // what was done for it
 
@@ -60,7 +61,7 @@ func newCheckout(rec state.Checkout, p *parts) *checkout {
 	}
 	co.log = p.log.With("project", rec.Slug)
 	co.commits = newCommitter(co)
-	co.sync = p.syncOf(rec.CommonDir)
+	co.sync = p.syncs.Of(rec.CommonDir)
 	co.update(func(*condition) {})
 	return co
 }
@@ -109,7 +110,7 @@ func (co *checkout) gone() error {
 	if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the checkout is missing: %w", err)
 	}
-	if k := co.view().repo; k != nil && !k.sidecar.store.Present() {
+	if k := co.view().repo; k != nil && !k.store.Present() {
 		return errReplaced
 	}
 	return nil
@@ -323,9 +324,9 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	}
 	co.update(func(c *condition) { c.pause.on, c.pause.until = paused, until })
 	if k := co.view().repo; k != nil {
-		k.sidecar.hold(co, !co.commits.wanted())
+		k.store.HoldCommits(!co.commits.wanted())
 	}
-	co.sync.hold()
+	co.sync.Hold()
 	poke(co.wake)
 	if paused { // whoever asked for it finds the history at rest
 		return co.commits.rest(ctx)

@@ -67,7 +67,7 @@ func (c *committer) addSeen(k *repoHandle, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
 			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
-				k.sidecar.store.SawGone(p)
+				k.store.SawGone(p)
 				c.note((*uncommitted).sawGone)
 			}
 			c.add([]string{p})
@@ -139,7 +139,7 @@ func (c *committer) run(ctx context.Context, k *repoHandle) error {
 			}
 		case <-mirror:
 			mirror = nil
-			c.warn(ctx, "mirror not updated", k.sidecar.store.Mirror(ctx))
+			c.warn(ctx, "mirror not updated", k.store.Mirror(ctx))
 		case <-squash.C:
 			c.squash(ctx, k)
 			squash.Reset(squashEvery)
@@ -154,7 +154,7 @@ func (c *committer) finish(k *repoHandle) {
 	if c.wanted() {
 		c.commit(ctx, k)
 	}
-	c.warn(ctx, "mirror not updated", k.sidecar.store.Mirror(ctx))
+	c.warn(ctx, "mirror not updated", k.store.Mirror(ctx))
 }
 
 func (c *committer) warn(ctx context.Context, what string, err error) {
@@ -178,11 +178,11 @@ func (c *committer) commit(ctx context.Context, k *repoHandle) bool {
 	var err error
 	if all {
 		c.co.count.foldScans.Add(1)
-		res, err = k.sidecar.store.CommitAll(ctx)
+		res, err = k.store.CommitAll(ctx)
 	} else {
-		res, err = k.sidecar.store.Commit(ctx, paths, "")
+		res, err = k.store.Commit(ctx, paths, "")
 	}
-	if err != nil && !k.sidecar.store.Present() {
+	if err != nil && !k.store.Present() {
 		c.co.restart() // another checkout stands there now: it is opened instead
 		return false
 	}
@@ -210,7 +210,7 @@ func (c *committer) commit(ctx context.Context, k *repoHandle) bool {
 	}
 	c.co.count.commits.Add(1)
 	if !k.tracked {
-		c.co.sync.changed()
+		c.co.sync.Changed()
 	}
 	c.co.bus.Publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
@@ -219,7 +219,7 @@ func (c *committer) commit(ctx context.Context, k *repoHandle) bool {
 // guard reports whether memory files vanished that may come back (git.md G8),
 // and restores them when git has been quiet for long enough.
 func (c *committer) guard(ctx context.Context, k *repoHandle) bool {
-	v, err := k.sidecar.store.Guard(ctx)
+	v, err := k.store.Guard(ctx)
 	if err != nil {
 		c.warn(ctx, "vanish guard failed", err)
 		return false
@@ -229,7 +229,7 @@ func (c *committer) guard(ctx context.Context, k *repoHandle) bool {
 		why = v.Reason
 	}
 	c.co.update(func(co *condition) { co.history.guarded = why })
-	c.co.sync.hold()
+	c.co.sync.Hold()
 	if !v.Guarded {
 		c.co.note("vanished", "")
 		return false
@@ -249,7 +249,7 @@ func (c *committer) guard(ctx context.Context, k *repoHandle) bool {
 
 // restore brings vanished files back.
 func (c *committer) restore(ctx context.Context, k *repoHandle) {
-	if _, err := k.sidecar.store.RestoreVanished(ctx); err != nil { // which logs what it did
+	if _, err := k.store.RestoreVanished(ctx); err != nil { // which logs what it did
 		c.warn(ctx, "vanished memories not restored", err)
 		return
 	}
@@ -260,7 +260,7 @@ func (c *committer) restore(ctx context.Context, k *repoHandle) {
 func (c *committer) unguard() {
 	c.co.note("vanished", "")
 	c.note(func(todo *uncommitted, _ time.Time) { todo.lower() })
-	c.co.sync.hold()
+	c.co.sync.Hold()
 }
 
 // settleAtMost is how long a sync waits for files that are just being written, or
@@ -295,7 +295,7 @@ func (c *committer) settle(ctx context.Context, k *repoHandle) {
 
 // untilSquash is how long until the next daily commit.
 func (c *committer) untilSquash(k *repoHandle) time.Duration {
-	last, err := k.sidecar.store.Syncer().SquashedAt()
+	last, err := k.store.Syncer().SquashedAt()
 	if err != nil || last.IsZero() {
 		return time.Minute
 	}
@@ -304,14 +304,14 @@ func (c *committer) untilSquash(k *repoHandle) time.Duration {
 
 func (c *committer) squash(ctx context.Context, k *repoHandle) {
 	if k.tracked { // the journal stays here
-		_, err := k.sidecar.store.Repack(ctx)
+		_, err := k.store.Repack(ctx)
 		c.warn(ctx, "history not repacked", err)
 		return
 	}
-	if _, err := k.sidecar.store.Syncer().Squash(ctx); err != nil {
+	if _, err := k.store.Syncer().Squash(ctx); err != nil {
 		c.warn(ctx, "daily commit failed", err)
 		return
 	}
-	_, err := k.sidecar.store.Repack(ctx)
+	_, err := k.store.Repack(ctx)
 	c.warn(ctx, "history not repacked", err)
 }

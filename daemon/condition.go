@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -23,7 +25,7 @@ type condition struct {
 	history uncommitted
 	pause   pause
 	rest    rest
-	model   modelPause
+	model   embedding.Pause
 	tally   tally
 	notices map[string]string // by subject; replaced, never changed
 	watcher *watch.Watcher    // nil before the repository was opened

@@ -39,7 +39,7 @@ type consolidated struct {
 
 // consolidatedTo returns how far the memories of st were compared.
 func (co *checkout) consolidatedTo(ctx context.Context, st *stores) (consolidated, error) {
-	now := consolidated{Generation: st.index.Generation, Identity: st.serves().identity.String()}
+	now := consolidated{Generation: st.index.Generation, Identity: st.vectors.Serving().Identity.String()}
 	text, err := co.parts.state.Note(ctx, co.rec.Key, noteConsolidated)
 	if err != nil {
 		return now, err
@@ -61,7 +61,7 @@ func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
 	if err != nil {
 		return err
 	}
-	to := st.serves().vectors.Seq()
+	to := st.vectors.Serving().Index.Seq()
 	if to <= at.Seq {
 		return nil
 	}
@@ -102,12 +102,12 @@ func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
 	if err != nil {
 		return err
 	}
-	m := st.serves()
-	ids, upTo, more, err := st.index.WrittenPart(ctx, at.Seq, m.vectors.Seq(), consolidateMost)
+	m := st.vectors.Serving()
+	ids, upTo, more, err := st.index.WrittenPart(ctx, at.Seq, m.Index.Seq(), consolidateMost)
 	if err != nil {
 		return err
 	}
-	maker := evolve.Consolidation{Index: st.index, Vectors: m.vectors, Now: co.now, Waits: co.busy}
+	maker := evolve.Consolidation{Index: st.index, Vectors: m.Index, Now: co.now, Waits: co.busy}
 	made, whole, err := maker.Propose(ctx, ids)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (d *Daemon) counters() map[string]int64 {
 	}
 	d.mu.Unlock()
 	out["git_processes"] += d.parts.gitProcesses.Load()
-	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = d.parts.embedders.counters()
+	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = d.parts.embedders.Counters()
 	out["events"], _, out["event_listeners_dropped"] = d.parts.bus.Counts()
 	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
 		s := p.Stats()

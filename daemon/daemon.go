@@ -18,7 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/daemon/limiter"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 
 	"github.com/foldwatch/foldwatch/daemon/events"
 
@@ -96,14 +99,13 @@ type parts struct {
 	cuts      ingest.Cuts
 	turns     vecindex.Slots   // one index of vectors builds at a time
 	desk      *limiter.Limiter // where searches queue
-	embedders *embedders
+	embedders *embedding.Models
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
 	bus       *events.Bus
 	working   *layer.Memory // of agents' sessions
-	sidecars  *sidecars
+	memories  repos.Stores
 	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
-	syncsMu   sync.Mutex                          // guards syncs
-	syncs     map[string]*syncing                 // by common git directory
+	syncs     *repos.Syncs
 	pool      *storepool.Pool
 	// gitProcesses counts starts of the git program on behalf of no checkout.
 	gitProcesses atomic.Int64
@@ -145,8 +147,8 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}()
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: events.New(time.Now()), working: layer.New(opt.Now),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: limiter.New(runtime.GOMAXPROCS(0)),
-		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, turns: vecindex.NewSlots(1), desk: limiter.New(runtime.GOMAXPROCS(0)),
+		errands: make(chan func(context.Context, *Daemon)),
 		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts
@@ -154,6 +156,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
 	}
+	p.syncs = repos.NewSyncs(repos.Options{Config: opt.Config, State: p.state, Events: p.bus, Now: opt.Now, Log: opt.Log})
 	if p.cache, err = cache.Open(ctx, opt.Dirs.State, int64(opt.Config.CacheMaxMB)<<20); err != nil {
 		return nil, err
 	}
@@ -161,15 +164,12 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log}, chunker.Options{})
 	}
 	p.lexicon = embed.Builtin()
-	p.embedders = &embedders{
-		dirs: opt.Dirs, state: p.state, cache: p.cache, builtin: embed.Cached(p.lexicon, p.cache), now: opt.Now, log: opt.Log,
-		cfg: opt.Config, clients: map[string]*openClient{}, models: map[string]*openModel{},
-	}
+	p.embedders = embedding.New(opt.Config, opt.Dirs, p.state, p.cache, embed.Cached(p.lexicon, p.cache), opt.Now, opt.Log)
 	recs, err := p.state.Checkouts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.loadSyncs(ctx, recs); err != nil {
+	if err := p.syncs.Load(ctx, recs); err != nil {
 		return nil, err
 	}
 	for _, rec := range recs {

@@ -73,7 +73,7 @@ func (h *hold) decay(ctx context.Context, in wire.DecayRequest) (wire.DecayReply
 
 // archive moves memories out of fold/: the history keeps them.
 func (h *hold) archive(ctx context.Context, faded []recall.FadedMemory) (rev string, n int, err error) {
-	store := h.sidecar.store
+	store := h.store
 	var ws []gitops.Write
 	for _, m := range faded[:min(len(faded), archiveMost)] {
 		b, err := store.Read(m.Path)
@@ -140,13 +140,13 @@ func (d *Daemon) Undo(ctx context.Context, sc fold.Scope, slug string, in wire.U
 		return wire.Undone{}, err
 	}
 	defer st.letGo()
-	paths, err := st.sidecar.store.Undo(ctx, in.Rev)
+	paths, err := st.store.Undo(ctx, in.Rev)
 	for _, p := range paths {
 		id, own := fold.OwnPath(p)
 		if !own {
 			continue
 		}
-		_, rerr := st.sidecar.store.Read(p)
+		_, rerr := st.store.Read(p)
 		gone := errors.Is(rerr, fs.ErrNotExist) || errors.Is(rerr, fold.ErrNotFound)
 		err = errors.Join(err, st.co.back(ctx, id, gone))
 	}

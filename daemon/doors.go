@@ -65,7 +65,7 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 		r.BlockedReason = co.view().guarded
 	}
 	if r.BlockedReason == "" {
-		r.BlockedReason = co.sync.unpushed()
+		r.BlockedReason = co.sync.Unpushed()
 	}
 	return r, nil
 }
@@ -105,17 +105,17 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 	}
 	m.RepositoryID = st.co.rec.Key
 	if m.Path != "" && st.tracked {
-		if b, err := st.sidecar.store.Read(m.Path); err == nil && fold.ContentHash(b) == m.ContentHash {
+		if b, err := st.store.Read(m.Path); err == nil && fold.ContentHash(b) == m.ContentHash {
 			st.inHistory(ctx, m.Path, b, &m.State)
 		}
 	} else if m.Path != "" {
-		b, _, err := st.sidecar.store.History().LastBlob(ctx, m.Path)
+		b, _, err := st.store.History().LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
-		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
-			pushed, err := st.sidecar.store.Syncer().OnRemote(m.Path, b)
+		if runner, _ := st.co.sync.On(); runner != nil && m.State.Committed {
+			pushed, err := st.store.Syncer().OnRemote(m.Path, b)
 			m.State.Pushed = err == nil && pushed
 			if !m.State.Pushed && m.State.BlockedReason == "" {
-				m.State.BlockedReason = st.co.sync.unpushed()
+				m.State.BlockedReason = st.co.sync.Unpushed()
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 		}
 		only = append(only, path)
 	}
-	paths, err := st.sidecar.store.ConfirmMissing(ctx, only)
+	paths, err := st.store.ConfirmMissing(ctx, only)
 	if err != nil {
 		return wire.RemovedMissing{}, err
 	}
@@ -239,7 +239,7 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 			}
 		}
 	}
-	if !st.sidecar.store.Status().Guarded {
+	if !st.store.Status().Guarded {
 		st.co.commits.unguard()
 	}
 	st.co.written(paths)

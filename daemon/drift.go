@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -16,19 +18,19 @@ func (d *Daemon) Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Dr
 		return wire.Drift{}, err
 	}
 	defer st.letGo()
-	m := st.serves()
+	m := st.vectors.Serving()
 	if m == nil {
 		return wire.Drift{}, fmt.Errorf("project %s is stopping: %w", slug, fold.ErrUnavailable)
 	}
-	drift, err := st.in.Drift(ctx, st.index, st.text, m.vectors)
+	drift, err := st.in.Drift(ctx, st.index, st.text, m.Index)
 	if err != nil {
 		return wire.Drift{}, fmt.Errorf("compare the index of %s: %w", slug, err)
 	}
-	if drift.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
+	if drift.VectorsDue, err = st.index.CountChanged(ctx, m.Index.Seq()); err != nil {
 		return wire.Drift{}, err
 	}
 	drift.Queued = st.co.view().busy
-	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.spec == builtinProvider {
+	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.Spec == embedding.BuiltinProvider {
 		drift.Differences = append(drift.Differences, fmt.Sprintf("%d memories and chunks have no vector", drift.WithoutVector))
 	}
 	return drift, nil

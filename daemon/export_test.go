@@ -114,7 +114,7 @@ func (d *Daemon) DescribeAs(ctx context.Context, slug, path, version string, cha
 		return err
 	}
 	defer st.letGo()
-	store, id := st.sidecar.store, fold.FileID(slug, path)
+	store, id := st.store, fold.FileID(slug, path)
 	was, err := store.Read(id.Path())
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
 		return "", err
 	}
 	defer st.letGo()
-	version, _, err := st.sidecar.store.Describer()
+	version, _, err := st.store.Describer()
 	return version, err
 }
 
@@ -145,7 +145,7 @@ func (d *Daemon) SetAside(ctx context.Context, slug, path string) (string, error
 		return "", err
 	}
 	defer st.letGo()
-	return st.sidecar.store.Status().SetAside[path], nil
+	return st.store.Status().SetAside[path], nil
 }
 
 // Stopped is closed when the daemon was told to stop, and all its contexts ended.
@@ -169,10 +169,10 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 	if err := st.text.Apply(ctx, st.text.Seq(), nil, []string{"m:" + id}); err != nil {
 		return err
 	}
-	m := st.serves()
-	v := make([]float32, m.identity.Dim)
+	m := st.vectors.Serving()
+	v := make([]float32, m.Identity.Dim)
 	v[0] = 1
-	return m.vectors.Apply(m.vectors.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
+	return m.Index.Apply(m.Index.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
 }
 
 // StatusWhileIndexing asks n times for the status of a checkout that is indexed, while

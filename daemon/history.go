@@ -28,7 +28,7 @@ func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit 
 			return wire.LogReply{}, err
 		}
 	}
-	revs, err := st.sidecar.store.History().Log(ctx, path, limit)
+	revs, err := st.store.History().Log(ctx, path, limit)
 	if err != nil {
 		return wire.LogReply{}, err
 	}
@@ -72,7 +72,7 @@ func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
 // lostPath is pathOf of a memory that is to be restored: where one that is lost lay.
 func (st *stores) lostPath(ctx context.Context, in wire.Restore) (string, error) {
 	if in.At == "" {
-		for _, l := range st.sidecar.store.Lost() {
+		for _, l := range st.store.Lost() {
 			if in.ID != "" && (strings.EqualFold(string(l.ID), in.ID) || l.Path == in.ID) {
 				return l.Path, nil
 			}
@@ -84,7 +84,7 @@ func (st *stores) lostPath(ctx context.Context, in wire.Restore) (string, error)
 // deletedCalled returns the one memory that is deleted and whose id begins with s, or
 // notFound. It returns an ErrInvalid that names them if there are several.
 func (st *stores) deletedCalled(ctx context.Context, s string, notFound error) (fold.ID, error) {
-	store := st.sidecar.store
+	store := st.store
 	ids, err := store.History().Called(ctx, strings.ToLower(strings.TrimSpace(s)))
 	switch {
 	case err != nil:
@@ -114,7 +114,7 @@ func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wir
 		return wire.DiffReply{}, err
 	}
 	defer st.letGo()
-	text, from, to, err := st.sidecar.store.History().Diff(ctx, rev)
+	text, from, to, err := st.store.History().Diff(ctx, rev)
 	if errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrInvalid) {
 		if path, perr := st.pathOf(ctx, rev); perr == nil {
 			if id, own := fold.OwnPath(path); own {
@@ -167,7 +167,7 @@ func (d *Daemon) Lost(ctx context.Context, sc fold.Scope, slug string) (wire.Los
 	defer st.letGo()
 	st.co.findLost(ctx, st.repoHandle) // a stash that is dropped moves no HEAD, and nothing told of it
 	list := wire.LostList{Items: []wire.LostMemory{}}
-	for _, l := range st.sidecar.store.Lost() {
+	for _, l := range st.store.Lost() {
 		item := wire.LostMemory{ID: string(l.ID), Path: l.Path, WrittenAt: l.At}
 		if m, err := fold.Decode(st.co.rec.Slug, l.Path, l.Bytes); err == nil {
 			item.ID, item.Title = string(m.ID), m.Title
@@ -185,7 +185,7 @@ func (d *Daemon) ForgetLost(ctx context.Context, sc fold.Scope, slug string) (wi
 		return wire.LostForgotten{}, err
 	}
 	defer st.letGo()
-	n, err := st.sidecar.store.ForgetLost(ctx)
+	n, err := st.store.ForgetLost(ctx)
 	if err == nil {
 		st.co.note(lostNotice, "")
 	}

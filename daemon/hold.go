@@ -25,7 +25,7 @@ func (h *hold) letGo() { h.lease.Release() }
 // opened for it. The caller lets go of them, soon, and waits for no other hold
 // meanwhile.
 func (co *checkout) holdOpen(ctx context.Context) (*hold, error) {
-	co.sync.used()
+	co.sync.Used()
 	l, err := co.slot.Acquire(ctx, storepool.Call)
 	switch {
 	case err == nil:

@@ -32,7 +32,7 @@ func sweepAtStart() work.Task {
 func (co *checkout) add(t work.Task) (id string) {
 	co.update(func(c *condition) { id = c.work.Add(time.Now(), t) })
 	if t.Priority >= work.Urgent {
-		co.sync.used()
+		co.sync.Used()
 		co.slot.Hurry()
 	}
 	poke(co.rouse)

@@ -42,7 +42,7 @@ func (co *checkout) source(turn context.Context, kept func(context.Context) (*re
 			}
 			return co.closeStores(turn, st)
 		},
-		Busy: func(st *stores) bool { return st.serves().vectors.Building() },
+		Busy: func(st *stores) bool { return st.vectors.Serving().Index.Building() },
 	}
 }
 

@@ -12,25 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
-
-// A meaning is an index of vectors with the embedder they are from. A checkout has
-// one that answers; when the user chooses another model, a second one is built
-// beside it and takes its place when it is complete.
-type meaning struct {
-	spec     string // of the choice it was made for
-	identity embed.Identity
-	embedder embed.Embedder
-	vectors  *vecindex.Index
-	dir      string
-}
 
 // noteEmbedding is the note that names the model whose vectors answer, unless that
 // is the builtin one.
@@ -44,7 +34,7 @@ type embeddingNote struct {
 
 // vectorsDirOf is where the vectors of an identity lie.
 func vectorsDirOf(id embed.Identity) string {
-	if id.Provider == builtinProvider {
+	if id.Provider == embedding.BuiltinProvider {
 		return vectorsDir
 	}
 	sum := sha256.Sum256([]byte(id.String()))
@@ -53,61 +43,41 @@ func vectorsDirOf(id embed.Identity) string {
 
 // openMeaning opens the vectors that answer searches: those of the model in use, if
 // it still is what the user wants, else the builtin ones. It makes no request.
-func (co *checkout) openMeaning(ctx context.Context) (*meaning, error) {
-	c := co.embedders.choice(co.rec.Slug)
+func (co *checkout) openMeaning(ctx context.Context) (*embedding.Vectors, error) {
+	c := co.embedders.Choice(co.rec.Slug)
 	text, err := co.parts.state.Note(ctx, co.rec.Key, noteEmbedding)
 	if err != nil {
 		return nil, err
 	}
 	var n embeddingNote
-	if text != "" && json.Unmarshal([]byte(text), &n) == nil && n.Spec == c.spec() && c.refused == nil && n.Identity.Dim > 0 {
-		e := embed.Lazy(n.Identity, func(ctx context.Context) (embed.Embedder, error) { return co.embedders.open(ctx, c, &n.Identity) })
-		return co.newMeaning(c.spec(), e)
+	if text != "" && json.Unmarshal([]byte(text), &n) == nil && n.Spec == c.Spec() && c.Refused == nil && n.Identity.Dim > 0 {
+		e := embed.Lazy(n.Identity, func(ctx context.Context) (embed.Embedder, error) { return co.embedders.Open(ctx, c, &n.Identity) })
+		return co.newMeaning(c.Spec(), e)
 	}
-	return co.newMeaning(builtinProvider, co.embedders.builtin)
+	return co.newMeaning(embedding.BuiltinProvider, co.embedders.Builtin)
 }
 
 // newMeaning opens the index of an embedder's vectors, or begins it.
-func (co *checkout) newMeaning(spec string, e embed.Embedder) (*meaning, error) {
+func (co *checkout) newMeaning(spec string, e embed.Embedder) (*embedding.Vectors, error) {
 	id := e.Identity()
-	m := &meaning{spec: spec, identity: id, embedder: e, dir: filepath.Join(co.indexDir(), vectorsDirOf(id))}
+	m := &embedding.Vectors{Spec: spec, Identity: id, Embedder: e, Dir: filepath.Join(co.indexDir(), vectorsDirOf(id))}
 	_, overlap := co.cutting()
 	var err error
 	// What is embedded of a chunk is part of what its vector means.
-	m.vectors, err = co.openVectors(m.dir, fmt.Sprintf("%s overlap=%d", id, overlap), id.Dim)
+	m.Index, err = co.openVectors(m.Dir, fmt.Sprintf("%s overlap=%d", id, overlap), id.Dim)
 	return m, err
 }
 
-// serves returns the vectors that answer searches now.
-func (st *stores) serves() *meaning {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.meaning
-}
-
-// building returns the vectors that are being made beside them, nil if none are.
-func (st *stores) building() *meaning {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.next
-}
-
-func (st *stores) build(m *meaning) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.next = m
-}
-
 // use has searches and what is indexed from now on go to m.
-func (st *stores) use(co *checkout, m *meaning) {
-	st.in.Use(ingest.Target{Vectors: m.vectors, Embed: m.embedder})
+func (st *stores) use(co *checkout, m *embedding.Vectors) {
+	st.in.Use(ingest.Target{Vectors: m.Index, Embed: m.Embedder})
 	st.recall.Use(co.searching(m))
 }
 
 // searching is what searches use of m.
-func (co *checkout) searching(m *meaning) recall.Meaning {
-	by := recall.Meaning{Vectors: m.vectors, Embed: co.patient(m)}
-	if _, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); m.spec == builtinProvider && !fixed {
+func (co *checkout) searching(m *embedding.Vectors) recall.Meaning {
+	by := recall.Meaning{Vectors: m.Index, Embed: co.patient(m)}
+	if _, fixed := co.embedders.Config(co.rec.Slug).Embedding.FixedWeight(); m.Spec == embedding.BuiltinProvider && !fixed {
 		return by // with the committed table
 	}
 	files, functions := co.weightsOf(context.Background(), m)
@@ -116,17 +86,17 @@ func (co *checkout) searching(m *meaning) recall.Meaning {
 }
 
 // patient is the embedder of m for searches, which words can answer alone.
-func (co *checkout) patient(m *meaning) embed.Embedder {
-	if m.spec == builtinProvider {
-		return m.embedder
+func (co *checkout) patient(m *embedding.Vectors) embed.Embedder {
+	if m.Spec == embedding.BuiltinProvider {
+		return m.Embedder
 	}
-	return patient{m.embedder, queryPatience, func(err error) {
+	return embedding.ForQueries(m.Embedder, func(err error) {
 		if err == nil {
 			co.note(noteQueries, "")
 			return
 		}
-		co.note(noteQueries, fmt.Sprintf("searches go by words alone for now: %s: %v%s", m.identity.Model, err, hintAfter(err)))
-	}}
+		co.note(noteQueries, fmt.Sprintf("searches go by words alone for now: %s: %v%s", m.Identity.Model, err, hintAfter(err)))
+	})
 }
 
 // Subjects of notices about embeddings.
@@ -135,29 +105,13 @@ const (
 	noteModel   = "embedding model"
 )
 
-// closeMeanings closes all vectors, those that were replaced too: searches that
-// had begun may have been at them.
-func (st *stores) closeMeanings() error {
-	st.mu.Lock()
-	all := append(st.retired, st.meaning, st.next)
-	st.meaning, st.next, st.retired = nil, nil, nil
-	st.mu.Unlock()
-	var errs []error
-	for _, m := range all {
-		if m != nil && m.vectors != nil {
-			errs = append(errs, m.vectors.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // doEmbed gives vectors to what changed, a part at a time, so that a save that
 // comes meanwhile is not held up: first those that answer searches, then those of
 // the model that the user wants instead.
 func (co *checkout) doEmbed(ctx context.Context, st *stores) error {
 	defer co.endProgress()
-	want, m := co.embedders.choice(co.rec.Slug), st.serves()
-	quick := m.spec == builtinProvider && want.spec() == builtinProvider
+	want, m := co.embedders.Choice(co.rec.Slug), st.vectors.Serving()
+	quick := m.Spec == embedding.BuiltinProvider && want.Spec() == embedding.BuiltinProvider
 	if until := co.lateUntil(); !quick && !until.IsZero() {
 		co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: until})
 		return nil
@@ -165,7 +119,7 @@ func (co *checkout) doEmbed(ctx context.Context, st *stores) error {
 	bound, done := co.yielding(ctx, quick)
 	defer done()
 	more, err := co.embedInto(bound, st, m, co.watched())
-	if !more && (err == nil || m.spec != want.spec() || want.refused != nil) { // a model that does not answer does not keep another from coming
+	if !more && (err == nil || m.Spec != want.Spec() || want.Refused != nil) { // a model that does not answer does not keep another from coming
 		more, err = co.embedNext(bound, st, want, co.watched())
 	}
 	if quick {
@@ -198,45 +152,22 @@ func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool
 		return true, err
 	}
 	if err == nil {
-		co.update(func(c *condition) { c.model.end() })
+		co.update(func(c *condition) { c.model.End() })
 		return false, nil
 	}
 	var wait time.Duration
-	co.update(func(c *condition) { wait = c.model.failed(time.Now()) })
+	co.update(func(c *condition) { wait = c.model.Failed(time.Now()) })
 	co.note(noteModel, fmt.Sprintf("vectors are late, words find everything: %v%s", err, hintAfter(err)))
 	co.log.InfoContext(ctx, "Vectors pause", "err", err, "wait", wait)
 	co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: time.Now().Add(wait)})
 	return true, nil
 }
 
-// A modelPause is how long a model that failed is left alone, and how to end what it is
-// asked for now. It has neither clock nor lock.
-type modelPause struct {
-	failures int                     // in a row
-	until    time.Time               // zero if there is no pause
-	asking   context.CancelCauseFunc // nil if nothing is asked for
-}
-
-// failed begins a pause, longer with each failure, and returns how long it is.
-func (p *modelPause) failed(now time.Time) time.Duration {
-	p.failures++
-	wait := min(firstLate<<min(p.failures-1, 20), mostLate)
-	p.until = now.Add(wait)
-	return wait
-}
-
-func (p *modelPause) end() { p.failures, p.until = 0, time.Time{} }
-
-const (
-	firstLate = 5 * time.Second
-	mostLate  = 15 * time.Minute
-)
-
 // lateUntil returns when the pause of a model ends, zero if there is none.
 func (co *checkout) lateUntil() (until time.Time) {
 	co.update(func(c *condition) {
-		if time.Now().Before(c.model.until) {
-			until = c.model.until
+		if time.Now().Before(c.model.Until) {
+			until = c.model.Until
 		}
 	})
 	return until
@@ -247,8 +178,8 @@ func (co *checkout) lateUntil() (until time.Time) {
 func (co *checkout) hurry() {
 	var end context.CancelCauseFunc
 	co.update(func(c *condition) {
-		c.model.end()
-		end = c.model.asking
+		c.model.End()
+		end = c.model.Asking
 	})
 	if end != nil {
 		end(errHurried)
@@ -256,13 +187,13 @@ func (co *checkout) hurry() {
 }
 
 // embedInto brings the vectors of m up to the database, a part of it.
-func (co *checkout) embedInto(ctx context.Context, st *stores, m *meaning, progress ingest.Progress) (more bool, err error) {
-	left, err := st.index.CountChanged(ctx, m.vectors.Seq())
+func (co *checkout) embedInto(ctx context.Context, st *stores, m *embedding.Vectors, progress ingest.Progress) (more bool, err error) {
+	left, err := st.index.CountChanged(ctx, m.Index.Seq())
 	if err != nil {
 		return false, err
 	}
 	before := co.embedded(0)
-	more, err = st.in.EmbedInto(ctx, ingest.Target{Vectors: m.vectors, Embed: m.embedder}, co.busy, func(s ingest.Step) {
+	more, err = st.in.EmbedInto(ctx, ingest.Target{Vectors: m.Index, Embed: m.Embedder}, co.busy, func(s ingest.Step) {
 		s.Done, s.Total = before+s.Done, before+left
 		progress(s)
 	})
@@ -271,45 +202,45 @@ func (co *checkout) embedInto(ctx context.Context, st *stores, m *meaning, progr
 	}
 	if !more {
 		co.embedded(-before)
-	} else if rest, err := st.index.CountChanged(ctx, m.vectors.Seq()); err == nil {
+	} else if rest, err := st.index.CountChanged(ctx, m.Index.Seq()); err == nil {
 		co.embedded(left - rest)
 	}
 	// Not after each save: it is as large as all vectors together.
-	m.vectors.SnapshotWithin(snapshotAfter)
+	m.Index.SnapshotWithin(snapshotAfter)
 	return more, nil
 }
 
 // embedNext builds the vectors of the model that the user wants, if those of
 // another answer, and has them answer when they are complete.
-func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, progress ingest.Progress) (more bool, err error) {
-	m, next := st.serves(), st.building()
+func (co *checkout) embedNext(ctx context.Context, st *stores, want embedding.Choice, progress ingest.Progress) (more bool, err error) {
+	m, next := st.vectors.Serving(), st.vectors.Building()
 	refused := co.tellRefused(want)
 	if refused {
 		// What was allowed before is not any more: its vectors cannot be asked.
-		want = choice{slug: want.slug, name: builtinProvider}
+		want = embedding.Choice{Slug: want.Slug, Name: embedding.BuiltinProvider}
 	}
-	if next != nil && next.spec != want.spec() {
+	if next != nil && next.Spec != want.Spec() {
 		co.abandon(st, next)
 		next = nil
 	}
-	if m.spec == want.spec() {
+	if m.Spec == want.Spec() {
 		if !refused {
 			co.note(noteModel, "")
 		}
 		return false, nil
 	}
 	if next == nil {
-		e, err := co.embedders.open(ctx, want, nil)
+		e, err := co.embedders.Open(ctx, want, nil)
 		if err != nil {
 			return false, err
 		}
-		if e.Identity() == m.identity { // chosen in other words
-			return false, co.adopt(ctx, st, &meaning{spec: want.spec(), identity: m.identity, embedder: e, vectors: m.vectors, dir: m.dir})
+		if e.Identity() == m.Identity { // chosen in other words
+			return false, co.adopt(ctx, st, &embedding.Vectors{Spec: want.Spec(), Identity: m.Identity, Embedder: e, Index: m.Index, Dir: m.Dir})
 		}
-		if next, err = co.newMeaning(want.spec(), e); err != nil {
+		if next, err = co.newMeaning(want.Spec(), e); err != nil {
 			return false, err
 		}
-		st.build(next)
+		st.vectors.Build(next)
 	}
 	if more, err = co.embedInto(ctx, st, next, progress); err != nil || more {
 		return more, err
@@ -321,23 +252,23 @@ func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, prog
 }
 
 // tellRefused says why the model that the user chose is not used, if it is not.
-func (co *checkout) tellRefused(c choice) bool {
-	if c.refused == nil {
+func (co *checkout) tellRefused(c embedding.Choice) bool {
+	if c.Refused == nil {
 		return false
 	}
-	co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", c.name, c.model, c.refused, hintAfter(c.refused)))
+	co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", c.Name, c.Model, c.Refused, hintAfter(c.Refused)))
 	return true
 }
 
 // adopt has m answer from now on. The vectors that did are deleted when nothing
 // can be at them any more: at the next opening.
-func (co *checkout) adopt(ctx context.Context, st *stores, m *meaning) error {
-	if err := m.vectors.Snapshot(); err != nil {
+func (co *checkout) adopt(ctx context.Context, st *stores, m *embedding.Vectors) error {
+	if err := m.Index.Snapshot(); err != nil {
 		return err
 	}
 	note := ""
-	if m.spec != builtinProvider {
-		b, err := json.Marshal(embeddingNote{m.spec, m.identity})
+	if m.Spec != embedding.BuiltinProvider {
+		b, err := json.Marshal(embeddingNote{m.Spec, m.Identity})
 		if err != nil {
 			return err
 		}
@@ -346,36 +277,30 @@ func (co *checkout) adopt(ctx context.Context, st *stores, m *meaning) error {
 	if err := co.parts.state.SetNote(ctx, co.rec.Key, noteEmbedding, note); err != nil {
 		return err
 	}
-	st.mu.Lock()
-	old := st.meaning
-	if old.vectors != m.vectors {
-		st.retired = append(st.retired, old)
-	}
-	st.meaning, st.next = m, nil
-	st.mu.Unlock()
+	old := st.vectors.Serve(m)
 	st.use(co, m)
 	co.note(noteQueries, "")
-	co.log.InfoContext(ctx, "Vectors replaced", "embedder", m.identity.String(), "before", old.identity.String())
+	co.log.InfoContext(ctx, "Vectors replaced", "embedder", m.Identity.String(), "before", old.Identity.String())
 	return nil
 }
 
 // abandon gives up vectors that were being made for a model nobody wants any more.
 // What was computed stays in the cache.
-func (co *checkout) abandon(st *stores, m *meaning) {
-	st.build(nil)
-	if err := errors.Join(m.vectors.Close(), os.RemoveAll(m.dir)); err != nil {
+func (co *checkout) abandon(st *stores, m *embedding.Vectors) {
+	st.vectors.Build(nil)
+	if err := errors.Join(m.Index.Close(), os.RemoveAll(m.Dir)); err != nil {
 		co.log.Warn("Vectors not removed", "err", err)
 	}
 }
 
 // removeStaleVectors deletes the vectors of models that are not in use.
-func (co *checkout) removeStaleVectors(m *meaning) {
+func (co *checkout) removeStaleVectors(m *embedding.Vectors) {
 	found, err := filepath.Glob(filepath.Join(co.indexDir(), vectorsDir+"*"))
 	if err != nil {
 		return
 	}
 	for _, dir := range found {
-		if name := filepath.Base(dir); dir != m.dir && (name == vectorsDir || strings.HasPrefix(name, vectorsDir+"-")) {
+		if name := filepath.Base(dir); dir != m.Dir && (name == vectorsDir || strings.HasPrefix(name, vectorsDir+"-")) {
 			if err := os.RemoveAll(dir); err != nil {
 				co.log.Warn("Vectors not removed", "err", err)
 			}
@@ -385,12 +310,12 @@ func (co *checkout) removeStaleVectors(m *meaning) {
 
 // wantsVectors reports whether there are vectors to be made.
 func (co *checkout) wantsVectors(ctx context.Context, st *stores) (bool, error) {
-	m := st.serves()
-	if co.embedders.choice(co.rec.Slug).spec() != m.spec {
+	m := st.vectors.Serving()
+	if co.embedders.Choice(co.rec.Slug).Spec() != m.Spec {
 		return true, nil
 	}
 	seq, err := st.index.Seq(ctx)
-	return seq > m.vectors.Seq(), err
+	return seq > m.Index.Seq(), err
 }
 
 // errYield says that a model took long while something waited.
@@ -444,5 +369,5 @@ func (co *checkout) yielding(ctx context.Context, quick bool) (context.Context, 
 }
 
 func (co *checkout) setAsking(end context.CancelCauseFunc) {
-	co.update(func(c *condition) { c.model.asking = end })
+	co.update(func(c *condition) { c.model.Asking = end })
 }

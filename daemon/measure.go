@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/rank"
@@ -67,11 +69,11 @@ type measuredWeights struct {
 }
 
 // knownWeights is what was measured of m on this checkout.
-func (co *checkout) knownWeights(ctx context.Context, m *meaning) measuredWeights {
+func (co *checkout) knownWeights(ctx context.Context, m *embedding.Vectors) measuredWeights {
 	var n measuredWeights
 	text, err := co.parts.state.Note(ctx, co.rec.Key, noteWeight)
-	if err != nil || text == "" || json.Unmarshal([]byte(text), &n) != nil || n.Identity != m.identity.String() {
-		return measuredWeights{Identity: m.identity.String()}
+	if err != nil || text == "" || json.Unmarshal([]byte(text), &n) != nil || n.Identity != m.Identity.String() {
+		return measuredWeights{Identity: m.Identity.String()}
 	}
 	return n
 }
@@ -79,12 +81,12 @@ func (co *checkout) knownWeights(ctx context.Context, m *meaning) measuredWeight
 // weightsOf returns how much the vectors of m count in a search for files and in one
 // for functions, and why: what the user decided, else what was measured, else
 // nothing. Those of the builtin embedder have the committed weights.
-func (co *checkout) weightsOf(ctx context.Context, m *meaning) (files, functions measuredWeight) {
-	if w, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); fixed {
+func (co *checkout) weightsOf(ctx context.Context, m *embedding.Vectors) (files, functions measuredWeight) {
+	if w, fixed := co.embedders.Config(co.rec.Slug).Embedding.FixedWeight(); fixed {
 		set := measuredWeight{Weight: w, Why: "set by embedding.weight"}
 		return set, set
 	}
-	if m.spec == builtinProvider {
+	if m.Spec == embedding.BuiltinProvider {
 		v := rank.DefaultWeights().Vectors()
 		const why = "the default, as measured on the development sets"
 		return measuredWeight{Weight: v.Whole, Why: why}, measuredWeight{Weight: v.Part, Why: why}
@@ -96,11 +98,11 @@ func (co *checkout) weightsOf(ctx context.Context, m *meaning) (files, functions
 // owesWeight reports whether the worth of the vectors that answer is still to be
 // measured.
 func (co *checkout) owesWeight(ctx context.Context, st *stores) bool {
-	m := st.serves()
-	if m == nil || m.spec == builtinProvider {
+	m := st.vectors.Serving()
+	if m == nil || m.Spec == embedding.BuiltinProvider {
 		return false
 	}
-	if _, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); fixed {
+	if _, fixed := co.embedders.Config(co.rec.Slug).Embedding.FixedWeight(); fixed {
 		return false
 	}
 	n := co.knownWeights(ctx, m)
@@ -113,13 +115,13 @@ func (co *checkout) doMeasure(ctx context.Context, st *stores) error {
 	if !co.owesWeight(ctx, st) {
 		return nil
 	}
-	m := st.serves()
+	m := st.vectors.Serving()
 	bound, done := co.yielding(ctx, false)
 	defer done()
 	n := co.knownWeights(ctx, m)
 	for _, kind := range []struct {
 		on     string
-		trials func(context.Context, *stores, *meaning) ([]trial, error)
+		trials func(context.Context, *stores, *embedding.Vectors) ([]trial, error)
 		weight **measuredWeight
 	}{{ofFiles, co.commitTrials, &n.Files}, {ofFunctions, co.commentTrials, &n.Functions}} {
 		if !(*kind.weight).owed(co.now()) {
@@ -143,7 +145,7 @@ func (co *checkout) doMeasure(ctx context.Context, st *stores) error {
 			return err
 		}
 		co.log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "on", kind.on, "weight", w.Weight, "why", w.Why)
-		if st.serves() != m {
+		if st.vectors.Serving() != m {
 			return nil
 		}
 		st.recall.Use(co.searching(m))
@@ -152,7 +154,7 @@ func (co *checkout) doMeasure(ctx context.Context, st *stores) error {
 }
 
 // commitTrials asks the newest commits of what is indexed.
-func (co *checkout) commitTrials(ctx context.Context, st *stores, m *meaning) ([]trial, error) {
+func (co *checkout) commitTrials(ctx context.Context, st *stores, m *embedding.Vectors) ([]trial, error) {
 	_, commits, err := st.index.Commits(ctx)
 	if err != nil {
 		return nil, err
@@ -184,7 +186,7 @@ func (co *checkout) commitTrials(ctx context.Context, st *stores, m *meaning) ([
 }
 
 // tryAll scores the questions with each weight; too few are not asked.
-func tryAll(ctx context.Context, door *recall.Door, m *meaning, questions []eval.Query) ([]trial, error) {
+func tryAll(ctx context.Context, door *recall.Door, m *embedding.Vectors, questions []eval.Query) ([]trial, error) {
 	out := make([]trial, len(questions))
 	texts := make([]string, len(questions))
 	for i, q := range questions {
@@ -193,7 +195,7 @@ func tryAll(ctx context.Context, door *recall.Door, m *meaning, questions []eval
 	if len(out) < measureLeast {
 		return out, nil
 	}
-	if _, err := m.embedder.Embed(ctx, texts, embed.Query); err != nil {
+	if _, err := m.Embedder.Embed(ctx, texts, embed.Query); err != nil {
 		return nil, err
 	}
 	for i := range out {

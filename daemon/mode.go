@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -85,11 +85,11 @@ func (co *checkout) mayUntrack(ctx context.Context) error {
 		return err
 	}
 	defer st.letGo()
-	waiting, lost, err := st.sidecar.store.AwaitingCommit(ctx)
+	waiting, lost, err := st.store.AwaitingCommit(ctx)
 	if err != nil {
 		return err
 	}
-	leftOut, err := st.sidecar.store.LeftOut(ctx)
+	leftOut, err := st.store.LeftOut(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -108,13 +108,13 @@ func (co *checkout) mayUntrack(ctx context.Context) error {
 
 // stopSync turns the sync of a repository off.
 func (d *Daemon) stopSync(ctx context.Context, co *checkout) error {
-	if runner, _ := co.sync.on(); runner == nil {
+	if runner, _ := co.sync.On(); runner == nil {
 		return nil
 	}
 	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
 		return err
 	}
-	co.sync.turn(state.Sync{}, co.rec.Slug, false)
+	co.sync.Turn(state.Sync{}, co.rec.Slug, false)
 	co.bus.Publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
@@ -146,7 +146,7 @@ func (co *checkout) follows(t tracked, foldPath string) bool {
 	if !t.main || !mayFollow(co.view().rec) {
 		return false
 	}
-	_, ours, err := projectAt(foldPath)
+	_, ours, err := repos.ProjectAt(foldPath)
 	return err == nil && ours
 }
 
@@ -162,7 +162,7 @@ func (co *checkout) goOver(ctx context.Context) error {
 	}
 	co.note(modeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+
 		"To have them kept beside the branch instead: foldwatch untrack", co.rec.FoldDir))
-	co.sync.errand(func(ctx context.Context, d *Daemon) {
+	co.errand(func(ctx context.Context, d *Daemon) {
 		if err := d.setMode(ctx, co, modeTracked); err != nil {
 			co.log.WarnContext(ctx, "Mode not changed", "err", err)
 		}
@@ -247,7 +247,7 @@ func (co *checkout) findLost(ctx context.Context, k *repoHandle) {
 	if !k.tracked {
 		return
 	}
-	n, err := k.sidecar.store.FindLost(ctx)
+	n, err := k.store.FindLost(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			co.log.WarnContext(ctx, "Lost memories not looked for", "err", err)
@@ -271,53 +271,9 @@ const blockedInTracked = "not committed yet: foldwatch commit, or git commit, do
 // inHistory completes what is said of a memory in tracked mode, whose file at path has
 // the bytes b: HEAD has them or not, and so has the remote's branch.
 func (k *repoHandle) inHistory(ctx context.Context, path string, b []byte, state *wire.WriteState) {
-	committed, pushed, err := k.sidecar.store.InUserHistory(ctx, path, b)
+	committed, pushed, err := k.store.InUserHistory(ctx, path, b)
 	state.Committed, state.Pushed = err == nil && committed, err == nil && pushed
 	if err == nil && !committed && state.BlockedReason == "" {
 		state.BlockedReason = blockedInTracked
 	}
-}
-
-// repoLocks are the locks of repositories of which stores are open, each held once for
-// all of them (git.md G1).
-type repoLocks struct {
-	mu   sync.Mutex // guards held
-	held map[string]*repoLock
-}
-
-type repoLock struct {
-	close func() error
-	users int
-}
-
-// take takes the lock of a repository, or shares it.
-func (r *repoLocks) take(l *usergit.Repo) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.held == nil {
-		r.held = map[string]*repoLock{}
-	}
-	lock := r.held[l.CommonDir]
-	if lock == nil {
-		file, err := l.Lock()
-		if err != nil {
-			return err
-		}
-		lock = &repoLock{close: file.Close}
-		r.held[l.CommonDir] = lock
-	}
-	lock.users++
-	return nil
-}
-
-// give gives one use back; the last lets go.
-func (r *repoLocks) give(commonDir string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	lock := r.held[commonDir]
-	if lock.users--; lock.users > 0 {
-		return nil
-	}
-	delete(r.held, commonDir)
-	return lock.close()
 }

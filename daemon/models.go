@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -23,18 +25,18 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 		if err != nil {
 			return list, err
 		}
-		d.parts.embedders.reload(cfg)
+		d.parts.embedders.Reload(cfg)
 	}
 	for _, co := range d.sorted() {
 		item := wire.ProjectEmbedder{Slug: co.rec.Slug}
 		st := co.holdIfOpen()
-		want := co.embedders.choice(co.rec.Slug)
-		if want.refused != nil {
-			item.Notice = fmt.Sprintf("%s is not used: %v%s", want.name, want.refused, hintAfter(want.refused))
+		want := co.embedders.Choice(co.rec.Slug)
+		if want.Refused != nil {
+			item.Notice = fmt.Sprintf("%s is not used: %v%s", want.Name, want.Refused, hintAfter(want.Refused))
 		}
 		if st != nil {
-			if m := st.serves(); m != nil {
-				if m.spec == want.spec() { // its weight may be another
+			if m := st.vectors.Serving(); m != nil {
+				if m.Spec == want.Spec() { // its weight may be another
 					st.recall.Use(co.searching(m))
 				}
 				item.Embedder = co.embedder(ctx, m)
@@ -55,25 +57,25 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 }
 
 // embedder tells which model's vectors answer searches, and how much they count.
-func (co *checkout) embedder(ctx context.Context, m *meaning) *wire.Embedder {
-	want := co.embedders.choice(co.rec.Slug)
-	e := &wire.Embedder{Provider: m.identity.Provider, Model: m.identity.Model, Dimension: m.identity.Dim, Where: "this machine"}
+func (co *checkout) embedder(ctx context.Context, m *embedding.Vectors) *wire.Embedder {
+	want := co.embedders.Choice(co.rec.Slug)
+	e := &wire.Embedder{Provider: m.Identity.Provider, Model: m.Identity.Model, Dimension: m.Identity.Dim, Where: "this machine"}
 	files, functions := co.weightsOf(ctx, m)
 	e.Weight, e.WeightWhy, e.ChunkWeight, e.ChunkWeightWhy = files.Weight, files.Why, functions.Weight, functions.Why
-	if want.spec() == m.spec && want.remote() {
-		e.Where, e.DailyTexts = want.where(), want.provider.DailyTexts
-		e.SentToday = co.embedders.spent(ctx, want.name).Texts
+	if want.Spec() == m.Spec && want.Remote() {
+		e.Where, e.DailyTexts = want.Where(), want.Provider.DailyTexts
+		e.SentToday = co.embedders.Spent(ctx, want.Name).Texts
 	}
-	if until, held := co.embedders.held(want); held {
+	if until, held := co.embedders.Held(want); held {
 		e.HeldUntil = &until
 	}
-	if want.spec() != m.spec && want.refused == nil {
-		e.Next = want.name
-		if want.name == localProvider {
-			want.model = filepath.Base(want.model)
+	if want.Spec() != m.Spec && want.Refused == nil {
+		e.Next = want.Name
+		if want.Name == embedding.LocalProvider {
+			want.Model = filepath.Base(want.Model)
 		}
-		if want.model != "" {
-			e.Next += "/" + want.model
+		if want.Model != "" {
+			e.Next += "/" + want.Model
 		}
 	}
 	return e

@@ -203,7 +203,7 @@ func (co *checkout) loops(ctx context.Context, k *repoHandle) error {
 	g.Go(func() error { return co.watch(ctx, k) })
 	g.Go(func() error { return co.commits.run(ctx, k) })
 	g.Go(func() error { return co.loop(ctx) })
-	g.Go(func() error { return co.sync.run(ctx, co, k) })
+	g.Go(func() error { return co.sync.Run(ctx, syncTree{co, k}) })
 	if co.cfg.DecayArchive == archiveDaily && !k.tracked {
 		g.Go(func() error { return co.archiveDaily(ctx) })
 	}

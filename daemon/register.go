@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,11 +14,11 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
 )
@@ -130,8 +129,8 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 		return giveUp(err)
 	}
 	defer st.letGo()
-	if in.FromMirror && st.sidecar.store.Tip() == "" {
-		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
+	if in.FromMirror && st.store.Tip() == "" {
+		if _, err := st.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
 			st.letGo()
 			return giveUp(err)
 		}
@@ -216,7 +215,7 @@ func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCre
 		rec.CommitTo = co.view().rec.CommitTo
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
-	p, found, err := projectAt(foldPath)
+	p, found, err := repos.ProjectAt(foldPath)
 	if err != nil {
 		return rec, p, nil, err
 	}
@@ -274,45 +273,6 @@ func (d *Daemon) fetchedProject(ctx context.Context, l *usergit.Repo) (conf.Proj
 		}
 	}
 	return p, true
-}
-
-// projectAt reads the project file of a fold folder. The folder is ours if it
-// is absent, empty, or holds a project.toml that parses (design.md 3).
-func projectAt(foldPath string) (conf.Project, bool, error) {
-	name := filepath.Base(foldPath)
-	fi, err := os.Lstat(foldPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return conf.Project{}, false, nil
-	}
-	if err != nil {
-		return conf.Project{}, false, err
-	}
-	foreign := fold.WithHint(fold.ErrInvalid, "keep the memories in another folder: --fold-dir NAME")
-	if !fi.IsDir() {
-		return conf.Project{}, false, fmt.Errorf("%s is not a folder: %w", name, foreign)
-	}
-	b, err := os.ReadFile(filepath.Join(foldPath, conf.ProjectFile))
-	if err == nil {
-		p, _, err := conf.ParseProject(b)
-		if err == nil && p.Slug == "" {
-			return p, false, fmt.Errorf("%s/%s is not ours, it has no slug: %w", name, conf.ProjectFile, foreign)
-		}
-		if err != nil { // ours most likely, with a slip of somebody who edited it
-			return p, false, fold.WithHint(fmt.Errorf("%s/%s cannot be read: %w", name, conf.ProjectFile, err),
-				"mend that line; if the file is not foldwatch's, keep the memories in another folder: --fold-dir NAME")
-		}
-		return p, true, nil
-	}
-	entries, err := os.ReadDir(foldPath)
-	if err != nil {
-		return conf.Project{}, false, err
-	}
-	for _, e := range entries {
-		if e.Name() != ".gitignore" && e.Name() != ".obsidian" && !disk.IsTemp(e.Name()) {
-			return conf.Project{}, false, fmt.Errorf("%s/ holds something else (%s): %w", name, e.Name(), foreign)
-		}
-	}
-	return conf.Project{}, false, nil
 }
 
 // mirrored returns the project that was last registered with a remote and that
@@ -497,7 +457,7 @@ func (d *Daemon) purge(co *checkout) error {
 		l = l.InMode(inGit)
 		foldPath := l.FoldPath(co.rec.FoldDir)
 		t, terr := tracking(ctx, l, co.rec.FoldDir)
-		if _, ours, perr := projectAt(foldPath); !inGit && terr == nil && !t.main && perr == nil && ours {
+		if _, ours, perr := repos.ProjectAt(foldPath); !inGit && terr == nil && !t.main && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
 		if !sibling || l.Linked { // else theirs lie in there

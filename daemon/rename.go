@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -42,7 +43,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	if err != nil {
 		return co, err
 	}
-	p, found, err := projectAt(layout.FoldPath(co.rec.FoldDir))
+	p, found, err := repos.ProjectAt(layout.FoldPath(co.rec.FoldDir))
 	if err != nil || !found || p.Slug == co.rec.Slug {
 		return co, err
 	}
@@ -72,8 +73,8 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	if ferr != nil { // go on as before: it is tried again
 		p = conf.Project{ID: co.rec.ProjectID, Slug: was}
 	}
-	_, consent := co.sync.on()
-	co.sync.turn(consent, p.Slug, asked)
+	_, consent := co.sync.On()
+	co.sync.Turn(consent, p.Slug, asked)
 	for _, tree := range trees {
 		rec := tree.view().rec
 		if ferr == nil {

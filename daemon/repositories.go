@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -156,13 +157,13 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 	}
 	now := d.opt.Now().UTC()
 	rec := state.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
-	if _, was := co.sync.on(); was.Remote == rec.Remote {
+	if _, was := co.sync.On(); was.Remote == rec.Remote {
 		rec.Since, rec.Synced, rec.Given = was.Since, was.Synced, was.Given || rec.Given
 	}
 	if err := d.parts.state.PutSync(ctx, rec); err != nil {
 		return added, err
 	}
-	co.sync.turn(rec, co.rec.Slug, true)
+	co.sync.Turn(rec, co.rec.Slug, true)
 	co.note(fetchedNotice, "")
 	co.bus.Publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
 	co, reply, err := d.syncNow(ctx, co, false)
@@ -192,7 +193,7 @@ func (d *Daemon) RemoveRepository(ctx context.Context, sc fold.Scope, slug, id s
 	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
 		return err
 	}
-	co.sync.turn(state.Sync{}, co.rec.Slug, false)
+	co.sync.Turn(state.Sync{}, co.rec.Slug, false)
 	co.bus.Publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
@@ -215,7 +216,7 @@ func (d *Daemon) Sync(ctx context.Context, sc fold.Scope, slug, id string, in wi
 // it goes on under that: it returns the checkout as it is then.
 func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*checkout, wire.SyncReply, error) {
 	for try := range 3 {
-		runner, rec := co.sync.on()
+		runner, rec := co.sync.On()
 		switch {
 		case runner == nil && modeOf(co.view().rec) == modeTracked:
 			return co, wire.SyncReply{}, notSynced(co)
@@ -238,7 +239,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			co = now
 			continue
 		}
-		if _, ok := errors.AsType[*renamedError](err); ok {
+		if _, ok := errors.AsType[*repos.RenamedError](err); ok {
 			if co, err = d.rename(ctx, co.rec.Key, true); err != nil {
 				return co, wire.SyncReply{}, err
 			}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -29,7 +31,7 @@ const problemsPage, problemsMost = 100, 1000
 func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
 	s := wire.Status{
 		Version: d.opt.Version, PID: os.Getpid(), Socket: d.opt.Socket, StartedAt: d.started.UTC(), Ready: true,
-		Embedder: d.parts.embedders.builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
+		Embedder: d.parts.embedders.Builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
 	}
 	s.RSSBytes, s.CPUSeconds = usage()
 	if d.opt.Listening != nil {
@@ -199,7 +201,7 @@ func (co *checkout) missingSays(failed error) (reason, hint string) {
 // lastCounts is countsOf for stores that are closed: what they held then, and hold.
 func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 	var was *wire.ProjectStatus
-	var m *meaning
+	var m *embedding.Vectors
 	co.update(func(c *condition) { was, m = c.tally.last, c.tally.of })
 	if was == nil {
 		return // not opened yet, or just being opened
@@ -218,7 +220,7 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 // countsOf counts what opened stores hold. The caller holds them.
 func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
 	co.update(func(c *condition) { c.tally.times++ })
-	m := st.serves()
+	m := st.vectors.Serving()
 	if m == nil {
 		return // closed although they are held: the daemon stops
 	}
@@ -228,16 +230,16 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 		return
 	}
 	p.Files = wire.FileCounts{Total: c.Indexed + c.Skipped + c.Failed + c.Quarantined, Indexed: c.Indexed, Skipped: c.Skipped, Failed: c.Failed + c.Quarantined, Stale: c.Stale}
-	p.Memories, p.Chunks, p.Links, p.Conflicts, p.Vectors = c.Memories, c.Chunks, c.Links, c.Conflicts, m.vectors.Len()
-	if p.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
+	p.Memories, p.Chunks, p.Links, p.Conflicts, p.Vectors = c.Memories, c.Chunks, c.Links, c.Conflicts, m.Index.Len()
+	if p.VectorsDue, err = st.index.CountChanged(ctx, m.Index.Seq()); err != nil {
 		p.Notices = append(p.Notices, "vectors that are due cannot be counted: "+err.Error())
 	}
 	if pr := p.Progress; pr != nil && p.State == "indexing" {
 		p.Files.Queued = max(pr.Total-pr.Searchable, 0)
 		p.Files.Total += p.Files.Queued
 	}
-	p.Engine, p.Embedder = m.vectors.Engine(), co.embedder(ctx, m)
-	p.VectorSearch = vectorSearch(m.vectors)
+	p.Engine, p.Embedder = m.Index.Engine(), co.embedder(ctx, m)
+	p.VectorSearch = vectorSearch(m.Index)
 	p.FileMemories = st.in.Rules().FileMemories
 	problems, total, err := st.index.Problems(ctx, problemsShown)
 	if err == nil {
@@ -250,11 +252,11 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 // historyOf tells what the history holds.
 func (co *checkout) historyOf(ctx context.Context, k *repoHandle, p *wire.ProjectStatus) {
 	p.LastCommit = lastCommit(ctx, k)
-	p.Uncommitted, p.Lost = k.sidecar.store.CountPending()
+	p.Uncommitted, p.Lost = k.store.CountPending()
 	if r := co.repository(ctx); r.Sync != "off" {
 		p.Sync, p.Repository = r.Sync, &r
 	}
-	for path, reason := range k.sidecar.store.Status().SetAside {
+	for path, reason := range k.store.Status().SetAside {
 		if path == conf.ProjectFile && co.view().notices["project.toml"] != "" {
 			continue // it says the same
 		}
@@ -266,13 +268,13 @@ func (co *checkout) historyOf(ctx context.Context, k *repoHandle, p *wire.Projec
 // user's history, else of ours.
 func lastCommit(ctx context.Context, k *repoHandle) *wire.CommitInfo {
 	if k.tracked {
-		c, ok, err := k.sidecar.store.UserFolder().Newest(ctx)
+		c, ok, err := k.store.UserFolder().Newest(ctx)
 		if err != nil || !ok {
 			return nil
 		}
 		return &wire.CommitInfo{Rev: c.Oid, Time: c.Time, Message: c.Subject, Author: c.AuthorName}
 	}
-	rev, ok, err := k.sidecar.store.History().Newest(ctx)
+	rev, ok, err := k.store.History().Newest(ctx)
 	if err != nil || !ok {
 		return nil
 	}
@@ -370,7 +372,7 @@ func (d *Daemon) project(name string) wire.Project {
 			p.Name, p.ID, p.CreatedAt = co.view().rec.Name, co.rec.ProjectID, co.rec.AddedAt
 		}
 		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked, Sync: "off"}
-		if runner, rec := co.sync.on(); runner != nil {
+		if runner, rec := co.sync.On(); runner != nil {
 			c.Sync, c.Remote = "on", rec.Remote
 			if s := runner.Standing(); s.Paused && s.Pause.Until.IsZero() {
 				c.Sync = "paused"

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
+
+	"github.com/foldwatch/foldwatch/daemon/embedding"
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
@@ -16,6 +17,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
+	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -40,8 +42,7 @@ func (co *checkout) indexDir() string { return filepath.Join(co.dirs.State, "ind
 type repoHandle struct {
 	layout   *usergit.Repo
 	foldPath string
-	sidecar  *sidecar
-	key      string // of the sidecar
+	store    *repos.Store
 	fold     disk.Folder
 	in       *ingest.Ingester    // has its stores from attach to Rest
 	heads    []usergit.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
@@ -56,15 +57,11 @@ type repoHandle struct {
 // them.
 type stores struct {
 	*repoHandle
-	index  *index.DB
-	text   *textindex.Index
-	recall *recall.Door
-	writes *remember.Door
-
-	mu      sync.Mutex // guards the fields below
-	meaning *meaning   // whose vectors answer
-	next    *meaning   // built beside it, nil if none is
-	retired []*meaning // that answered before
+	index   *index.DB
+	text    *textindex.Index
+	recall  *recall.Door
+	writes  *remember.Door
+	vectors embedding.Set
 }
 
 // openRepo finds the repository and opens what stays open.
@@ -118,12 +115,15 @@ func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 		return st, err
 	}
 	if err := guarded(dir, "vectors", co.log, remove(vectors), func() (err error) {
-		st.meaning, err = co.openMeaning(ctx)
+		m, err := co.openMeaning(ctx)
+		if err == nil {
+			st.vectors.Serve(m)
+		}
 		return err
 	}); err != nil {
 		return st, err
 	}
-	co.removeStaleVectors(st.meaning)
+	co.removeStaleVectors(st.vectors.Serving())
 	co.noteRebuilt(st)
 	return st, nil
 }
@@ -131,7 +131,7 @@ func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 // begun reports whether something of the stores was begun anew when they were
 // opened.
 func (st *stores) begun() bool {
-	return st.index.Rebuilt != "" || st.text.Rebuilt != "" || st.meaning.vectors.Rebuilt != ""
+	return st.index.Rebuilt != "" || st.text.Rebuilt != "" || st.vectors.Serving().Index.Rebuilt != ""
 }
 
 // cutting returns how the user wants the files of the checkout to be cut, and how
@@ -145,14 +145,14 @@ func (co *checkout) cutting() (cut chunker.Options, overlap int) {
 }
 
 func (co *checkout) noteRebuilt(st *stores) {
-	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.meaning.vectors.Rebuilt} {
+	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.vectors.Serving().Index.Rebuilt} {
 		if why != "" {
 			co.note("rebuilt "+name, fmt.Sprintf("%s rebuilt from the files: %s", name, why))
 		}
 	}
 }
 
-// openHistory finds the repository and opens the sidecar.
+// openHistory finds the repository and opens the store of the memories.
 func (k *repoHandle) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
 	if k.layout, err = usergit.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
@@ -184,11 +184,10 @@ func (k *repoHandle) openHistory(ctx context.Context, co *checkout) (t tracked, 
 		Mirror: co.mirror(co.rec.ProjectID), Tracked: k.tracked,
 		Check: co.checkFile, GoneAfter: goneQuiet,
 	}
-	k.key = k.layout.CommonDir + "\x00" + k.foldPath
-	if k.sidecar, err = co.sidecars.get(ctx, k.key, co, co.written, opt); err != nil {
+	if k.store, err = co.memories.Open(ctx, k.foldPath, co.written, opt); err != nil {
 		return t, err
 	}
-	k.sidecar.hold(co, !co.commits.wanted())
+	k.store.HoldCommits(!co.commits.wanted())
 	if k.tracked {
 		co.findLost(ctx, k)
 		return t, nil // memories come with the branch
@@ -202,7 +201,7 @@ func (k *repoHandle) openHistory(ctx context.Context, co *checkout) (t tracked, 
 
 // empty reports whether the folder of memories holds none.
 func (k *repoHandle) empty() bool {
-	_, found, err := projectAt(k.foldPath)
+	_, found, err := repos.ProjectAt(k.foldPath)
 	return err == nil && !found
 }
 
@@ -211,7 +210,7 @@ func (k *repoHandle) empty() bool {
 // project: rm -rf and git clone is the commonest repair there is. A checkout in a new
 // place takes nothing from another of that project which is registered.
 func (k *repoHandle) takeMirror(ctx context.Context, co *checkout) error {
-	store, dir := k.sidecar.store, co.mirror(co.rec.ProjectID)
+	store, dir := k.store, co.mirror(co.rec.ProjectID)
 	if store.Tip() != "" || !k.empty() {
 		return nil
 	}
@@ -243,7 +242,7 @@ const fetchedNotice = "fetched"
 // one anew. It asks nobody and publishes nothing (G17). Where that fails the
 // checkout is opened without them, and says so.
 func (k *repoHandle) takeFetched(ctx context.Context, co *checkout) {
-	store := k.sidecar.store
+	store := k.store
 	if k.tracked || !store.Syncer().TakingFetched() && (store.Tip() != "" || !k.empty()) {
 		return
 	}
@@ -271,7 +270,7 @@ func (k *repoHandle) takeFetched(ctx context.Context, co *checkout) {
 // opening, by when the folder hides itself from git, or at the one after a
 // crash in between.
 func (k *repoHandle) writeProject(ctx context.Context, co *checkout) error {
-	_, _, err := k.sidecar.store.History().LastBlob(ctx, conf.ProjectFile)
+	_, _, err := k.store.History().LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
 	}
@@ -356,7 +355,7 @@ func (k *repoHandle) openIngester(co *checkout) (err error) {
 	}
 	cfg := co.cfg.For(co.rec.Slug)
 	cut, overlap := co.cutting()
-	writes := k.sidecar.store
+	writes := k.store.Store
 	if k.tracked {
 		writes = nil // nothing gets into the user's history unasked (git.md T1)
 	}
@@ -372,15 +371,15 @@ func (k *repoHandle) openIngester(co *checkout) (err error) {
 func (st *stores) attach(co *checkout, k *repoHandle) {
 	st.repoHandle = k
 	k.in.Attach(st.index, st.text)
-	cfg := co.cfg.For(co.rec.Slug)
+	cfg, m := co.cfg.For(co.rec.Slug), st.vectors.Serving()
 	st.recall = recall.New(recall.Options{
-		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
+		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: m.Index, State: co.parts.state, Embed: m.Embedder,
 		Fold: k.fold, Lexicon: co.lexicon.Table(), Source: k.in.ReadSource, SourceParts: k.in.ReadParts, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
-	st.use(co, st.meaning)
+	st.use(co, m)
 	st.writes = remember.New(remember.Options{
-		Slug: co.rec.Slug, Store: k.sidecar.store, Index: st.index, State: co.parts.state,
+		Slug: co.rec.Slug, Store: k.store.Store, Index: st.index, State: co.parts.state,
 		Describe: k.in.DescribeOne, Keywords: describe.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
 	})
 }
@@ -444,7 +443,7 @@ func (k *repoHandle) present(paths []string) []string {
 
 // close closes what was opened, also when only part of it was.
 func (st *stores) close() error {
-	errs := []error{st.closeMeanings()}
+	errs := []error{st.vectors.Close()}
 	if st.text != nil {
 		errs = append(errs, st.text.Close())
 	}
@@ -461,8 +460,8 @@ func (k *repoHandle) close(co *checkout) error {
 	if k.in != nil {
 		errs = append(errs, k.in.Close())
 	}
-	if k.sidecar != nil {
-		errs = append(errs, co.sidecars.put(k.key, co))
+	if k.store != nil {
+		errs = append(errs, k.store.Release())
 	}
 	return errors.Join(errs...)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
@@ -26,7 +28,7 @@ const (
 // lock.
 type tally struct {
 	last     *wire.ProjectStatus // nil before the first
-	of       *meaning            // whose vectors then answered, without them
+	of       *embedding.Vectors  // whose vectors then answered, without them
 	at       time.Time           // when that ended
 	times    int                 // how often it was counted, since start
 	counting bool                // it is being counted beside
@@ -36,9 +38,9 @@ type tally struct {
 func newTally() tally { return tally{newer: make(chan struct{})} }
 
 // set notes what was counted.
-func (t *tally) set(now time.Time, p wire.ProjectStatus, of *meaning) {
+func (t *tally) set(now time.Time, p wire.ProjectStatus, of *embedding.Vectors) {
 	m := *of
-	m.vectors = nil
+	m.Index = nil
 	close(t.newer)
 	t.newer = make(chan struct{})
 	t.last, t.of, t.at = &p, &m, now

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/embedding"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/work"
 )
@@ -48,7 +50,7 @@ func TestNobodyWaitsLongForCounts(t *testing.T) {
 			co.update(func(c *condition) { c.tally.counting = true })
 			go func() {
 				time.Sleep(takes)
-				co.update(func(c *condition) { c.tally.set(time.Now(), wire.ProjectStatus{}, &meaning{}) })
+				co.update(func(c *condition) { c.tally.set(time.Now(), wire.ProjectStatus{}, &embedding.Vectors{}) })
 			}()
 			began := time.Now()
 			ctx, enough := context.WithTimeout(t.Context(), countWait)

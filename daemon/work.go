@@ -103,7 +103,7 @@ func (co *checkout) putOff(ctx context.Context, st *stores) (bool, error) {
 	if err != nil || c.Memories == 0 {
 		return false, err
 	}
-	co.written(st.sidecar.store.Uncommitted())
+	co.written(st.store.Uncommitted())
 	co.setState("ready")
 	return true, nil
 }

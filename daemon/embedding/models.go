@@ -1,4 +1,6 @@
-package daemon
+// Package embedding opens the models that users chose to embed with, and keeps which of a
+// checkout's vectors answer and which are built beside them.
+package embedding
 
 import (
 	"context"
@@ -19,13 +21,13 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedders opens the models that the user chose, and keeps what is open: a model
+// Models opens the models that the user chose, and keeps what is open: a model
 // is loaded once, and a provider's budget and breaker hold for all projects.
-type embedders struct {
+type Models struct {
 	dirs    conf.Dirs
 	state   *state.DB
 	cache   embed.Cache
-	builtin *embed.CachedEmbedder
+	Builtin *embed.CachedEmbedder
 	now     func() time.Time
 	log     *slog.Logger
 
@@ -33,6 +35,14 @@ type embedders struct {
 	cfg     conf.Config
 	clients map[string]*openClient // by name of the provider
 	models  map[string]*openModel  // by what was chosen
+}
+
+// New returns models with no model open but the builtin one.
+func New(cfg conf.Config, dirs conf.Dirs, db *state.DB, cache embed.Cache, builtin *embed.CachedEmbedder, now func() time.Time, log *slog.Logger) *Models {
+	return &Models{
+		dirs: dirs, state: db, cache: cache, Builtin: builtin, now: now, log: log,
+		cfg: cfg, clients: map[string]*openClient{}, models: map[string]*openModel{},
+	}
 }
 
 // openClient is a client, with what it was made from.
@@ -50,33 +60,33 @@ type openModel struct {
 
 // builtinProvider and localProvider are the names of what needs no provider.
 const (
-	builtinProvider = "builtin"
-	localProvider   = "local"
+	BuiltinProvider = "builtin"
+	LocalProvider   = "local"
 )
 
-// A choice is the model that the user chose for a project.
-type choice struct {
-	slug     string
-	name     string // of the provider; builtin, local
-	provider conf.Provider
+// A Choice is the model that the user chose for a project.
+type Choice struct {
+	Slug     string
+	Name     string // of the provider; builtin, local
+	Provider conf.Provider
 	url      string
-	model    string // of local: the folder
+	Model    string // of local: the folder
 	dim      int
-	refused  error // why it may not be used, nil if it may
+	Refused  error // why it may not be used, nil if it may
 }
 
-// spec names the choice: another one is another model. Two projects with the same
+// Spec names the choice: another one is another model. Two projects with the same
 // share it, but for consent.
-func (c choice) spec() string {
-	if c.name == builtinProvider {
-		return builtinProvider
+func (c Choice) Spec() string {
+	if c.Name == BuiltinProvider {
+		return BuiltinProvider
 	}
-	return fmt.Sprintf("%s %s %s %d", c.name, c.url, c.model, c.dim)
+	return fmt.Sprintf("%s %s %s %d", c.Name, c.url, c.Model, c.dim)
 }
 
-// remote reports whether texts would leave this machine.
-func (c choice) remote() bool {
-	return c.name != builtinProvider && c.name != localProvider && (!provider.IsLocal(c.url) || cloudModel(c.provider.Kind, c.model))
+// Remote reports whether texts would leave this machine.
+func (c Choice) Remote() bool {
+	return c.Name != BuiltinProvider && c.Name != LocalProvider && (!provider.IsLocal(c.url) || cloudModel(c.Provider.Kind, c.Model))
 }
 
 // cloudModel reports whether Ollama on this machine would only pass the texts on.
@@ -85,17 +95,17 @@ func cloudModel(kind, model string) bool {
 }
 
 // clientName is under which the client of a choice is kept.
-func (c choice) clientName() string {
-	if cloudModel(c.provider.Kind, c.model) {
-		return c.name + " cloud" // the same program, but not this machine
+func (c Choice) clientName() string {
+	if cloudModel(c.Provider.Kind, c.Model) {
+		return c.Name + " cloud" // the same program, but not this machine
 	}
-	return c.name
+	return c.Name
 }
 
-// where says in a person's words where texts go.
-func (c choice) where() string {
+// Where says in a person's words where texts go.
+func (c Choice) Where() string {
 	switch {
-	case !c.remote():
+	case !c.Remote():
 		return "this machine"
 	case provider.IsLocal(c.url):
 		return "Ollama's cloud"
@@ -105,8 +115,8 @@ func (c choice) where() string {
 	return host
 }
 
-// reload takes over what the user file says now about models and consent.
-func (e *embedders) reload(cfg conf.Config) {
+// Reload takes over what the user file says now about models and consent.
+func (e *Models) Reload(cfg conf.Config) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cfg = cfg
@@ -115,42 +125,42 @@ func (e *embedders) reload(cfg conf.Config) {
 	}
 }
 
-func (e *embedders) config(slug string) conf.Config {
+func (e *Models) Config(slug string) conf.Config {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.cfg.For(slug)
 }
 
-// choice returns what the user chose for a project, and whether it may be used.
-func (e *embedders) choice(slug string) choice {
-	cfg := e.config(slug)
-	c := choice{slug: slug, name: cfg.Embedding.Provider, model: cfg.Embedding.Model, dim: cfg.Embedding.Dimension}
-	switch c.name {
-	case "", builtinProvider:
-		return choice{slug: slug, name: builtinProvider}
-	case localProvider:
-		if c.dim = 0; !filepath.IsAbs(c.model) {
-			c.model = filepath.Join(e.dirs.Models(), filepath.FromSlash(c.model))
+// Choice returns what the user chose for a project, and whether it may be used.
+func (e *Models) Choice(slug string) Choice {
+	cfg := e.Config(slug)
+	c := Choice{Slug: slug, Name: cfg.Embedding.Provider, Model: cfg.Embedding.Model, dim: cfg.Embedding.Dimension}
+	switch c.Name {
+	case "", BuiltinProvider:
+		return Choice{Slug: slug, Name: BuiltinProvider}
+	case LocalProvider:
+		if c.dim = 0; !filepath.IsAbs(c.Model) {
+			c.Model = filepath.Join(e.dirs.Models(), filepath.FromSlash(c.Model))
 		}
 		return c
 	}
-	p, ok := cfg.Provider(c.name)
+	p, ok := cfg.Provider(c.Name)
 	if !ok || embed.DefaultURL(p.Kind) == "" {
-		c.refused = fold.WithHint(fmt.Errorf("there is no provider of embeddings called %q: %w", c.name, fold.ErrInvalid), "foldwatch model list")
+		c.Refused = fold.WithHint(fmt.Errorf("there is no provider of embeddings called %q: %w", c.Name, fold.ErrInvalid), "foldwatch model list")
 		return c
 	}
-	c.provider, c.url = p, p.URL
+	c.Provider, c.url = p, p.URL
 	if c.url == "" {
 		c.url = embed.DefaultURL(p.Kind)
 	}
-	if c.model == "" {
-		c.model = p.Model
+	if c.Model == "" {
+		c.Model = p.Model
 	}
-	if c.model == "" {
-		c.model = embed.DefaultModel(p.Kind)
+	if c.Model == "" {
+		c.Model = embed.DefaultModel(p.Kind)
 	}
-	if c.remote() {
-		c.refused = consent(cfg, c.name, slug)
+	if c.Remote() {
+		c.Refused = consent(cfg, c.Name, slug)
 	}
 	return c
 }
@@ -164,18 +174,18 @@ func consent(cfg conf.Config, name, slug string) error {
 		fmt.Sprintf("foldwatch provider allow %s -p %s", name, slug))
 }
 
-// open opens the model of a choice. Known is what was learned about it before, nil
+// Open opens the model of a choice. Known is what was learned about it before, nil
 // if nothing was: then a provider is asked.
-func (e *embedders) open(ctx context.Context, c choice, known *embed.Identity) (*embed.CachedEmbedder, error) {
-	if c.refused != nil {
-		return nil, c.refused
+func (e *Models) Open(ctx context.Context, c Choice, known *embed.Identity) (*embed.CachedEmbedder, error) {
+	if c.Refused != nil {
+		return nil, c.Refused
 	}
-	if c.name == builtinProvider {
-		return e.builtin, nil
+	if c.Name == BuiltinProvider {
+		return e.Builtin, nil
 	}
-	key := c.spec()
-	if c.name != localProvider {
-		key += " for " + c.slug // each asks on its own behalf
+	key := c.Spec()
+	if c.Name != LocalProvider {
+		key += " for " + c.Slug // each asks on its own behalf
 	}
 	e.mu.Lock()
 	m := e.models[key]
@@ -186,7 +196,7 @@ func (e *embedders) open(ctx context.Context, c choice, known *embed.Identity) (
 	e.mu.Unlock()
 	m.opening.Lock()
 	defer m.opening.Unlock()
-	if m.embedder != nil && (c.name == localProvider || e.current(c)) {
+	if m.embedder != nil && (c.Name == LocalProvider || e.current(c)) {
 		return m.embedder, nil
 	}
 	inner, err := e.load(ctx, c, known)
@@ -198,63 +208,63 @@ func (e *embedders) open(ctx context.Context, c choice, known *embed.Identity) (
 }
 
 // current reports whether the client of a provider is still as it would be made.
-func (e *embedders) current(c choice) bool {
-	key, err := e.config(c.slug).ReadKey(c.provider)
+func (e *Models) current(c Choice) bool {
+	key, err := e.Config(c.Slug).ReadKey(c.Provider)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	open := e.clients[c.clientName()]
-	return err == nil && open != nil && open.from == c.provider && open.key == key
+	return err == nil && open != nil && open.from == c.Provider && open.key == key
 }
 
-func (e *embedders) load(ctx context.Context, c choice, known *embed.Identity) (embed.Embedder, error) {
-	if c.name == localProvider {
-		return embed.OpenLocal(ctx, c.model)
+func (e *Models) load(ctx context.Context, c Choice, known *embed.Identity) (embed.Embedder, error) {
+	if c.Name == LocalProvider {
+		return embed.OpenLocal(ctx, c.Model)
 	}
 	client, err := e.client(c)
 	if err != nil {
 		return nil, err
 	}
 	return embed.OpenRemote(ctx, embed.RemoteOptions{
-		Name: c.name, Kind: c.provider.Kind, URL: c.provider.URL, Model: c.model, Dim: c.dim, Project: c.slug, Client: client,
+		Name: c.Name, Kind: c.Provider.Kind, URL: c.Provider.URL, Model: c.Model, Dim: c.dim, Project: c.Slug, Client: client,
 	}, known)
 }
 
 // client returns the one client of a provider.
-func (e *embedders) client(c choice) (*provider.Client, error) {
-	cfg := e.config(c.slug)
-	key, err := cfg.ReadKey(c.provider)
+func (e *Models) client(c Choice) (*provider.Client, error) {
+	cfg := e.Config(c.Slug)
+	key, err := cfg.ReadKey(c.Provider)
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: %w", c.name, err)
+		return nil, fmt.Errorf("provider %s: %w", c.Name, err)
 	}
-	if key == "" && c.remote() && c.provider.KeyEnv != "" {
-		return nil, fold.WithHint(fmt.Errorf("provider %s: %s is not set where the daemon was started: %w", c.name, c.provider.KeyEnv, fold.ErrForbidden),
-			"set it and start the daemon again, or name a file that holds the key: key_file under [providers."+c.name+"]")
+	if key == "" && c.Remote() && c.Provider.KeyEnv != "" {
+		return nil, fold.WithHint(fmt.Errorf("provider %s: %s is not set where the daemon was started: %w", c.Name, c.Provider.KeyEnv, fold.ErrForbidden),
+			"set it and start the daemon again, or name a file that holds the key: key_file under [providers."+c.Name+"]")
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	name := c.clientName()
-	if open := e.clients[name]; open != nil && open.from == c.provider && open.key == key {
+	if open := e.clients[name]; open != nil && open.from == c.Provider && open.key == key {
 		return open.client, nil
 	}
 	opt := provider.Options{
-		Name: c.name, URL: c.url, Key: provider.Key(key), Now: e.now,
-		Daily:  provider.Budget{Texts: int64(c.provider.DailyTexts), Tokens: int64(c.provider.DailyTokens)},
-		Ledger: ledger{e.state}, Audit: e.audit, Forwards: cloudModel(c.provider.Kind, c.model),
-		Allowed: func(slug string) error { return consent(e.config(slug), c.name, slug) },
+		Name: c.Name, URL: c.url, Key: provider.Key(key), Now: e.now,
+		Daily:  provider.Budget{Texts: int64(c.Provider.DailyTexts), Tokens: int64(c.Provider.DailyTokens)},
+		Ledger: ledger{e.state}, Audit: e.audit, Forwards: cloudModel(c.Provider.Kind, c.Model),
+		Allowed: func(slug string) error { return consent(e.Config(slug), c.Name, slug) },
 	}
-	if c.provider.Kind == "gemini" {
+	if c.Provider.Kind == "gemini" {
 		opt.KeyHeader = "x-goog-api-key"
 	}
 	client, err := provider.New(opt)
 	if err != nil {
 		return nil, err
 	}
-	e.clients[name] = &openClient{c.provider, key, client}
+	e.clients[name] = &openClient{c.Provider, key, client}
 	return client, nil
 }
 
-// held reports whether the provider of a choice is left alone, and until when.
-func (e *embedders) held(c choice) (until time.Time, ok bool) {
+// Held reports whether the provider of a choice is left alone, and until when.
+func (e *Models) Held(c Choice) (until time.Time, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	open := e.clients[c.clientName()]
@@ -264,7 +274,7 @@ func (e *embedders) held(c choice) (until time.Time, ok bool) {
 	return open.client.Held()
 }
 
-func (e *embedders) audit(ctx context.Context, r provider.Record) error {
+func (e *Models) audit(ctx context.Context, r provider.Record) error {
 	e.log.InfoContext(ctx, "Sent to a provider", "project", r.Project, "provider", r.Provider, "host", r.Host, "texts", r.Texts, "bytes", r.Bytes, "outcome", r.Outcome)
 	return e.state.AddAudit(ctx, state.Audit{
 		At: r.At, Slug: r.Project, Host: r.Host, Action: fmt.Sprintf("%s: %d texts", r.Provider, r.Texts), Bytes: r.Bytes, Outcome: r.Outcome,
@@ -272,7 +282,7 @@ func (e *embedders) audit(ctx context.Context, r provider.Record) error {
 }
 
 // counters sums up what all models did.
-func (e *embedders) counters() (hits, misses, calls int64) {
+func (e *Models) Counters() (hits, misses, calls int64) {
 	e.mu.Lock()
 	models := make([]*openModel, 0, len(e.models))
 	for _, m := range e.models {
@@ -282,7 +292,7 @@ func (e *embedders) counters() (hits, misses, calls int64) {
 	add := func(c *embed.CachedEmbedder) {
 		hits, misses, calls = hits+c.Hits(), misses+c.Misses(), calls+c.Calls()
 	}
-	add(e.builtin)
+	add(e.Builtin)
 	for _, m := range models {
 		if m.opening.TryLock() { // one that is being opened did nothing yet
 			if m.embedder != nil {
@@ -294,8 +304,8 @@ func (e *embedders) counters() (hits, misses, calls int64) {
 	return hits, misses, calls
 }
 
-// spent returns what was sent to a provider today, nothing if it was not asked.
-func (e *embedders) spent(ctx context.Context, name string) provider.Spent {
+// Spent returns what was sent to a provider today, nothing if it was not asked.
+func (e *Models) Spent(ctx context.Context, name string) provider.Spent {
 	s, err := ledger{e.state}.Spent(ctx, name)
 	if err != nil || s.Day != e.now().UTC().Format(time.DateOnly) {
 		return provider.Spent{}
@@ -331,6 +341,11 @@ type patient struct {
 	embed.Embedder
 	most   time.Duration
 	failed func(error)
+}
+
+// ForQueries returns e for queries; failed is told of each error, and of nil.
+func ForQueries(e embed.Embedder, failed func(error)) embed.Embedder {
+	return patient{e, queryPatience, failed}
 }
 
 // queryPatience is how long a search waits for the vector of its question.
