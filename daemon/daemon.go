@@ -15,7 +15,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
@@ -26,7 +25,6 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/events"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
@@ -88,40 +86,6 @@ type Daemon struct {
 	removed   map[string]int64 // what was done for checkouts that were removed
 }
 
-// parts are what all checkouts share. They are safe for concurrent use.
-type parts struct {
-	cfg       conf.Config
-	origins   []conf.Origin
-	dirs      conf.Dirs
-	state     *state.DB
-	cache     *cache.DB
-	cutter    ingest.Cutter
-	cuts      ingest.Cuts
-	turns     vecindex.Slots   // one index of vectors builds at a time
-	desk      *limiter.Limiter // where searches queue
-	embedders *embedding.Models
-	lexicon   *embed.Static // what the builtin embedder and synonyms come from
-	bus       *events.Bus
-	working   *layer.Memory // of agents' sessions
-	memories  repos.Stores
-	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
-	syncs     *repos.Syncs
-	pool      *storepool.Pool
-	// gitProcesses counts starts of the git program on behalf of no checkout.
-	gitProcesses atomic.Int64
-	stopped      chan struct{}         // closed when the daemon is told to stop
-	faults       func(op string) error // Options.Faults
-	now          func() time.Time
-	log          *slog.Logger
-}
-
-// inProcess cuts files without a worker process.
-type inProcess struct{}
-
-func (inProcess) CutSized(_ context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error) {
-	return chunker.Cut(path, src, by), nil
-}
-
 // Open takes the daemon's lock and opens what all checkouts share. It returns a
 // *disk.LockedError if another daemon runs on the same state. Run it, then
 // Close it.
@@ -148,10 +112,17 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: events.New(time.Now()), working: layer.New(opt.Now),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, turns: vecindex.NewSlots(1), desk: limiter.New(runtime.GOMAXPROCS(0)),
-		errands: make(chan func(context.Context, *Daemon)),
+		errands: make(chan func(context.Context)),
 		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts
+	p.rename = func(ctx context.Context, key string) error {
+		_, err := d.rename(ctx, key, false)
+		return err
+	}
+	p.track = func(ctx context.Context, co *checkout) error {
+		return errors.Join(d.setMode(ctx, co, modeTracked), d.stopSync(ctx, co))
+	}
 	p.pool = storepool.New(storepool.Options{Most: opt.MostOpen, Rest: opt.RestAfter, Stopped: p.stopped})
 	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
@@ -200,7 +171,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case co := <-d.starts:
 			wg.Go(func() { co.run(ctx) })
 		case do := <-d.parts.errands:
-			wg.Go(func() { do(ctx, d) })
+			wg.Go(func() { do(ctx) })
 		}
 	}
 }
@@ -284,9 +255,6 @@ func (d *Daemon) bySlug(sc fold.Scope) [][]*checkout {
 	}
 	return out
 }
-
-// keyShown is how much of a checkout's key tells it from its siblings.
-const keyShown = 8
 
 // open holds the stores of the project's main checkout, waiting until they are
 // opened. If they cannot be, another work tree of the same repository answers for

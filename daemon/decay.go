@@ -5,21 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
-)
-
-const (
-	archiveDaily = "daily" // of decay_archive
-	archiveEvery = 24 * time.Hour
-	archiveAgain = 10 * time.Minute // where memories are git's for now
-	archiveMost  = 5000             // memories in one commit; the rest is for the next one
-	fadedShown   = 1000
 )
 
 // Decay tells which memories have faded, and with Archive moves them out of
@@ -43,96 +32,6 @@ func (d *Daemon) Decay(ctx context.Context, sc fold.Scope, slug string, in wire.
 	return st.decay(ctx, in)
 }
 
-func (h *hold) decay(ctx context.Context, in wire.DecayRequest) (wire.DecayReply, error) {
-	if in.Archive {
-		// What a memory links to is kept: the index must know all links.
-		if err := h.co.settled(ctx); err != nil {
-			return wire.DecayReply{}, err
-		}
-	}
-	found, err := h.recall.Faded(ctx, in.Threshold)
-	if err != nil {
-		return wire.DecayReply{}, err
-	}
-	out := wire.DecayReply{
-		Decayed: len(found.Items), Threshold: in.Threshold, Checked: found.Checked, Kept: found.Kept,
-		Items: make([]wire.FadedMemory, 0, min(len(found.Items), fadedShown)),
-	}
-	for _, m := range found.Items[:min(len(found.Items), fadedShown)] {
-		f := wire.FadedMemory{ID: string(m.ID), Title: m.Title, Type: m.Type, Strength: m.Strength, UpdatedAt: m.Pulse.Updated, RetrievalCount: m.Access.Count}
-		if last := m.Access.Last; !last.IsZero() {
-			f.LastAccessed = &last
-		}
-		out.Items = append(out.Items, f)
-	}
-	if in.Archive && !in.DryRun {
-		out.Rev, out.Deleted, err = h.archive(ctx, found.Items)
-	}
-	return out, err
-}
-
-// archive moves memories out of fold/: the history keeps them.
-func (h *hold) archive(ctx context.Context, faded []recall.FadedMemory) (rev string, n int, err error) {
-	store := h.store
-	var ws []gitops.Write
-	for _, m := range faded[:min(len(faded), archiveMost)] {
-		b, err := store.Read(m.Path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
-			continue // just deleted
-		}
-		if err != nil {
-			return "", 0, err
-		}
-		ws = append(ws, gitops.Write{ID: m.ID, Path: m.Path, Base: b})
-	}
-	if len(ws) == 0 {
-		return "", 0, nil
-	}
-	subject := fmt.Sprintf("fold: Archive %d memories that have faded", len(ws))
-	if len(ws) == 1 {
-		subject = "fold: Archive a memory that has faded"
-	}
-	rev, done, _, err := store.PutAs(ctx, ws, subject)
-	return rev, len(done), err
-}
-
-// archiveDaily archives what has faded soon after each start, since many machines
-// are never on for a day, and then each day.
-func (co *checkout) archiveDaily(ctx context.Context) error {
-	for {
-		next := archiveEvery
-		switch err := co.archiveFaded(ctx); {
-		case err == nil || ctx.Err() != nil:
-		case errors.Is(err, fold.ErrUnavailable):
-			next = archiveAgain
-			co.log.DebugContext(ctx, "Faded memories are archived later", "err", err)
-		default:
-			co.log.WarnContext(ctx, "Faded memories not archived", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(next):
-		}
-	}
-}
-
-func (co *checkout) archiveFaded(ctx context.Context) error {
-	if co.view().paused {
-		return nil
-	}
-	h, err := co.holdOpen(ctx)
-	if err != nil {
-		return err
-	}
-	defer h.letGo()
-	out, err := h.decay(ctx, wire.DecayRequest{Archive: true, Threshold: rank.Faded})
-	if out.Deleted > 0 {
-		co.log.InfoContext(ctx, "Faded memories archived", "memories", out.Deleted, "rev", out.Rev)
-	}
-	return err
-}
-
 // Undo takes back what one commit changed, as a new one.
 func (d *Daemon) Undo(ctx context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error) {
 	st, err := d.openToWrite(ctx, sc, slug)
@@ -151,16 +50,4 @@ func (d *Daemon) Undo(ctx context.Context, sc fold.Scope, slug string, in wire.U
 		err = errors.Join(err, st.co.back(ctx, id, gone))
 	}
 	return wire.Undone{Rev: in.Rev, Paths: append([]string{}, paths...)}, err
-}
-
-// back notes that somebody brought a memory back, or, with gone, let it go by
-// taking something back. What is back is described again as ever, and is used: it
-// has not faded.
-func (co *checkout) back(ctx context.Context, id fold.ID, gone bool) error {
-	state, slug := co.parts.state, co.rec.Slug
-	err := state.SetGone(ctx, slug, id, gone)
-	if !gone {
-		err = errors.Join(err, state.Touch(ctx, slug, id, co.now()))
-	}
-	return err
 }

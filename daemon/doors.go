@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -47,27 +46,6 @@ func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expe
 	defer st.letGo()
 	r, err := st.door().Delete(ctx, sc, fid, expectedHash)
 	return st.co.answered(r, err)
-}
-
-// answered adds to a write's reply why its later stages may be held up.
-func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, error) {
-	if err != nil {
-		return r, err
-	}
-	switch {
-	case co.view().paused:
-		r.BlockedReason = "paused: not committed until foldwatch resume"
-	case !co.cfg.AutoCommit:
-		r.BlockedReason = "auto_commit is off"
-	case modeOf(co.view().rec) == modeTracked:
-		r.BlockedReason = blockedInTracked
-	default:
-		r.BlockedReason = co.view().guarded
-	}
-	if r.BlockedReason == "" {
-		r.BlockedReason = co.sync.Unpushed()
-	}
-	return r, nil
 }
 
 // openMemory holds a project's stores and resolves what the caller calls a memory: an
@@ -412,33 +390,6 @@ func (d *Daemon) Job(_ context.Context, sc fold.Scope, id string) (wire.Job, err
 func (d *Daemon) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
 	return d.parts.bus.Subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
 }
-
-// allow records that rule was allowed for the memory id.
-func (co *checkout) allow(ctx context.Context, id fold.ID, rule string) error {
-	rules, err := co.allowed(ctx, id)
-	if err != nil {
-		return err
-	}
-	rules[rule] = true
-	b, err := json.Marshal(rules)
-	if err != nil {
-		return err
-	}
-	return co.parts.state.SetFact(ctx, "project:"+co.rec.Slug, "allow:"+string(id), string(b))
-}
-
-// allowed returns the secret rules that were allowed for the memory id.
-func (co *checkout) allowed(ctx context.Context, id fold.ID) (map[string]bool, error) {
-	text, err := co.parts.state.Fact(ctx, "project:"+co.rec.Slug, "allow:"+string(id))
-	rules := map[string]bool{}
-	if err != nil || text == "" {
-		return rules, err
-	}
-	return rules, json.Unmarshal([]byte(text), &rules)
-}
-
-// weight is that of strength in the project's blend.
-func (co *checkout) weight() float64 { return co.algorithm().StrengthWeight }
 
 // within reports whether path is root or lies below it.
 func within(root, path string) bool {

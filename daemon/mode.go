@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/repos"
@@ -38,44 +35,6 @@ func modeOf(rec state.Checkout) string {
 // mayFollow reports whether nobody has said yet which mode a checkout is to have.
 func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
 
-// setMode changes the mode of co and of all other checkouts of its repository, and opens
-// them anew: nothing of one mode may be open in the other.
-func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
-	if mode == modeSidecar {
-		for _, other := range d.sorted() {
-			if other.rec.CommonDir == co.rec.CommonDir && modeOf(other.view().rec) == modeTracked {
-				if err := other.mayUntrack(ctx); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	var all []*checkout
-	var recs []state.Checkout
-	for _, other := range d.sorted() {
-		if rec := other.view().rec; rec.CommonDir == co.rec.CommonDir && rec.CommitTo != mode {
-			rec.CommitTo = mode
-			all, recs = append(all, other), append(recs, rec)
-		}
-	}
-	if err := d.parts.state.PutCheckouts(ctx, recs); err != nil {
-		return err
-	}
-	var stopped error
-	if mode == modeTracked && len(all) > 0 {
-		stopped = d.stopSync(ctx, co)
-	}
-	var g errgroup.Group // together: each waits until the others have closed
-	for _, other := range all {
-		was := modeOf(other.view().rec)
-		other.update(func(c *condition) { c.rec.CommitTo = mode })
-		if was != mode {
-			g.Go(func() error { return other.openAnew(ctx, false) })
-		}
-	}
-	return errors.Join(stopped, g.Wait())
-}
-
 // mayUntrack returns why the checkout must stay in tracked mode for now: only tracked mode
 // tells of memories that git took away, and in sidecar mode a linked work tree has the
 // fold/ of the main one, which lacks what it has not committed.
@@ -103,19 +62,6 @@ func (co *checkout) mayUntrack(ctx context.Context) error {
 		return fold.WithHint(fmt.Errorf("%d memories of the work tree %s are not committed, and it would share those of the main work tree: %w", waiting, co.rec.Path, fold.ErrConflict),
 			"in that folder: foldwatch commit; then untrack again")
 	}
-	return nil
-}
-
-// stopSync turns the sync of a repository off.
-func (d *Daemon) stopSync(ctx context.Context, co *checkout) error {
-	if runner, _ := co.sync.On(); runner == nil {
-		return nil
-	}
-	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
-		return err
-	}
-	co.sync.Turn(state.Sync{}, co.rec.Slug, false)
-	co.bus.Publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
 
@@ -162,12 +108,9 @@ func (co *checkout) goOver(ctx context.Context) error {
 	}
 	co.note(modeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+
 		"To have them kept beside the branch instead: foldwatch untrack", co.rec.FoldDir))
-	co.errand(func(ctx context.Context, d *Daemon) {
-		if err := d.setMode(ctx, co, modeTracked); err != nil {
+	co.errand(func(ctx context.Context) {
+		if err := co.parts.track(ctx, co); err != nil {
 			co.log.WarnContext(ctx, "Mode not changed", "err", err)
-		}
-		if err := d.stopSync(ctx, co); err != nil {
-			co.log.WarnContext(ctx, "Sync not turned off", "err", err)
 		}
 	})
 	return nil

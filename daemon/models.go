@@ -3,9 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-
-	"github.com/foldwatch/foldwatch/daemon/embedding"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -54,29 +51,4 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 		list.Items = append(list.Items, item)
 	}
 	return list, nil
-}
-
-// embedder tells which model's vectors answer searches, and how much they count.
-func (co *checkout) embedder(ctx context.Context, m *embedding.Vectors) *wire.Embedder {
-	want := co.embedders.Choice(co.rec.Slug)
-	e := &wire.Embedder{Provider: m.Identity.Provider, Model: m.Identity.Model, Dimension: m.Identity.Dim, Where: "this machine"}
-	files, functions := co.weightsOf(ctx, m)
-	e.Weight, e.WeightWhy, e.ChunkWeight, e.ChunkWeightWhy = files.Weight, files.Why, functions.Weight, functions.Why
-	if want.Spec() == m.Spec && want.Remote() {
-		e.Where, e.DailyTexts = want.Where(), want.Provider.DailyTexts
-		e.SentToday = co.embedders.Spent(ctx, want.Name).Texts
-	}
-	if until, held := co.embedders.Held(want); held {
-		e.HeldUntil = &until
-	}
-	if want.Spec() != m.Spec && want.Refused == nil {
-		e.Next = want.Name
-		if want.Name == embedding.LocalProvider {
-			want.Model = filepath.Base(want.Model)
-		}
-		if want.Model != "" {
-			e.Next += "/" + want.Model
-		}
-	}
-	return e
 }

@@ -215,3 +215,22 @@ func (co *checkout) openedBefore() (before bool) {
 	co.update(func(c *condition) { before = c.opening.before })
 	return before
 }
+
+// stop ends the checkout's loop and waits for it.
+func (co *checkout) stop(ctx context.Context) error {
+	co.once.Do(func() { close(co.quit) })
+	stopped := co.stopped
+	for {
+		select {
+		case <-co.ended:
+			return nil
+		case <-stopped:
+			if !co.claimed.Load() { // it never begins
+				return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+			}
+			stopped = nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"sort"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -40,20 +39,4 @@ func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.
 		out.Notices = append(out.Notices, text)
 	}
 	return st.recall.Prime(ctx, out, in.Budget)
-}
-
-// toldOnce are the subjects of notices that tell how things are, not that
-// something is wrong.
-var toldOnce = map[string]bool{"left out": true, "file memories": true, "kept memories": true, "commits": true, "mirror": true, driverNotice: true}
-
-// troubles returns the notices that tell of something wrong, sorted.
-func (co *checkout) troubles() []string {
-	all := []string{}
-	for subject, text := range co.view().notices {
-		if !toldOnce[subject] {
-			all = append(all, text)
-		}
-	}
-	sort.Strings(all)
-	return all
 }

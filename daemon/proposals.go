@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/evolve"
-	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -75,7 +73,7 @@ func (d *Daemon) Proposal(ctx context.Context, sc fold.Scope, slug, id string) (
 		return wire.Proposal{}, err
 	}
 	defer st.letGo()
-	p, out, err := st.proposal(ctx, id)
+	p, out, err := proposalOf(ctx, st, id)
 	if err != nil || p.State != state.ProposalOpen || p.Kind != state.ProposeMerge {
 		return out, err
 	}
@@ -103,7 +101,7 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 		return wire.ProposalAccepted{}, err
 	}
 	defer st.letGo()
-	p, _, err := st.proposal(ctx, id)
+	p, _, err := proposalOf(ctx, st, id)
 	if err != nil {
 		return wire.ProposalAccepted{}, err
 	}
@@ -119,7 +117,7 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if err != nil {
 		return wire.ProposalAccepted{}, err
 	}
-	if _, out.Proposal, err = st.proposal(ctx, p.ID); err != nil {
+	if _, out.Proposal, err = proposalOf(ctx, st, p.ID); err != nil {
 		return wire.ProposalAccepted{}, err
 	}
 	out.WriteReply, err = st.co.answered(out.WriteReply, nil)
@@ -133,7 +131,7 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 		return wire.Proposal{}, err
 	}
 	defer st.letGo()
-	p, _, err := st.proposal(ctx, id)
+	p, _, err := proposalOf(ctx, st, id)
 	if err != nil {
 		return wire.Proposal{}, err
 	}
@@ -146,12 +144,12 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 			return wire.Proposal{}, err
 		}
 	}
-	_, out, err := st.proposal(ctx, p.ID)
+	_, out, err := proposalOf(ctx, st, p.ID)
 	return out, err
 }
 
-// proposal returns the proposal that id names, as it is stored and as it is told.
-func (h *hold) proposal(ctx context.Context, id string) (state.Proposal, wire.Proposal, error) {
+// proposalOf returns the proposal that id names, as it is stored and as it is told.
+func proposalOf(ctx context.Context, h *hold, id string) (state.Proposal, wire.Proposal, error) {
 	id = strings.ToLower(strings.TrimSpace(id))
 	if len(id) < 4 || len(id) > 16 || strings.Trim(id, "0123456789abcdef") != "" {
 		return state.Proposal{}, wire.Proposal{}, fmt.Errorf("%.40q is no id of a proposal: 16 hex digits, or the first 4 or more of one: %w", id, fold.ErrInvalid)
@@ -162,84 +160,6 @@ func (h *hold) proposal(ctx context.Context, id string) (state.Proposal, wire.Pr
 	}
 	rows, err := h.rowsOf(ctx, []state.Proposal{p})
 	return p, wireProposal(h.co.rec.Slug, p, rows), err
-}
-
-// rowsOf returns what the index has of the memories of proposals.
-func (st *stores) rowsOf(ctx context.Context, ps []state.Proposal) (map[fold.ID]index.Row, error) {
-	var ids []fold.ID
-	for _, p := range ps {
-		for _, e := range p.Memories {
-			ids = append(ids, e.ID)
-		}
-	}
-	return st.index.Memories(ctx, ids)
-}
-
-// seen is the memory at place i of a proposal, as it was when that was made.
-func seen(p state.Proposal, i int) remember.Seen {
-	return remember.Seen{ID: p.Memories[i].ID, Hash: p.Memories[i].Hash}
-}
-
-// accept does what the open proposal p says, and notes it.
-func (co *checkout) accept(ctx context.Context, st *stores, sc fold.Scope, p state.Proposal) (out wire.ProposalAccepted, err error) {
-	switch {
-	case p.Kind == state.ProposeMerge && len(p.Memories) == 2:
-		out.WriteReply, out.Rev, err = st.door().Merge(ctx, sc, seen(p, 0), seen(p, 1))
-		out.Superseded = string(p.Memories[1].ID)
-	case p.Kind == state.ProposeLink && len(p.Memories) == 2:
-		if err = st.door().Unchanged(ctx, seen(p, 1)); err == nil {
-			out.WriteReply, err = st.door().Update(ctx, sc, p.Memories[0].ID, wire.MemoryUpdate{
-				ExpectedHash: p.Memories[0].Hash, Links: []wire.NewLink{{Target: string(p.Memories[1].ID), Type: p.LinkType, Context: p.Context}},
-			})
-		}
-	case p.Kind == state.ProposeAnnotate && len(p.Memories) == 1:
-		out.WriteReply, err = st.annotate(ctx, sc, p)
-	default:
-		err = fmt.Errorf("it is of a kind that this program does not know: %w", fold.ErrInvalid)
-	}
-	if err != nil {
-		return out, fmt.Errorf("accept proposal %s: %w", p.ID, err)
-	}
-	// A caller that has left changes nothing about what is done.
-	err = co.parts.state.DecideProposal(context.WithoutCancel(ctx), co.rec.Slug, p.ID, state.ProposalAccepted, sc.Author, co.now())
-	if errors.Is(err, fold.ErrConflict) { // another accepted it at the same moment
-		err = nil
-	}
-	return out, err
-}
-
-// accepted answers for a proposal that was accepted before.
-func (st *stores) accepted(ctx context.Context, p state.Proposal) (out wire.ProposalAccepted, err error) {
-	if p.Kind == state.ProposeMerge {
-		out.Superseded = string(p.Memories[1].ID)
-	}
-	out.WriteReply, err = st.door().Stands(ctx, p.Memories[0].ID)
-	if errors.Is(err, fold.ErrNotFound) { // deleted since
-		out.WriteReply, err = wire.WriteReply{ID: string(p.Memories[0].ID)}, nil
-	}
-	return out, err
-}
-
-// annotate gives a memory the context and tags that p proposes.
-func (st *stores) annotate(ctx context.Context, sc fold.Scope, p state.Proposal) (wire.WriteReply, error) {
-	row, err := st.index.Memory(ctx, p.Memories[0].ID)
-	if err != nil {
-		return wire.WriteReply{}, err
-	}
-	in := wire.MemoryUpdate{ExpectedHash: p.Memories[0].Hash}
-	if p.Context != "" {
-		in.Context = &p.Context
-	}
-	tags := slices.Clone(row.Tags)
-	for _, tag := range p.Tags {
-		if len(tags) < remember.MaxTags && !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-		}
-	}
-	if len(tags) > len(row.Tags) {
-		in.Tags = &tags
-	}
-	return st.door().Update(ctx, sc, p.Memories[0].ID, in)
 }
 
 // wireProposal is a proposal as it is told, by what the index has of its memories.

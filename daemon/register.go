@@ -23,9 +23,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// DefaultFoldDir is the name of the folder of memories.
-const DefaultFoldDir = "fold"
-
 // AddProject registers the checkout at in.Path and starts its loop. A checkout
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
@@ -317,11 +314,6 @@ func (d *Daemon) noteRemote(ctx context.Context, rec state.Checkout, belongs boo
 	return d.parts.state.SetFact(ctx, subject, "projects", b.String())
 }
 
-// mirror is where the journal of a project is mirrored.
-func (p *parts) mirror(projectID string) string {
-	return filepath.Join(p.dirs.Data, "mirrors", projectID+".git")
-}
-
 // freeSlug is the project's slug by the rule of design.md 4.
 func (d *Daemon) freeSlug(in wire.ProjectCreate, rec state.Checkout) string {
 	if in.Slug != "" {
@@ -420,25 +412,6 @@ func (d *Daemon) forget(ctx context.Context, co *checkout) error {
 	return os.RemoveAll(co.indexDir())
 }
 
-// stop ends the checkout's loop and waits for it.
-func (co *checkout) stop(ctx context.Context) error {
-	co.once.Do(func() { close(co.quit) })
-	stopped := co.stopped
-	for {
-		select {
-		case <-co.ended:
-			return nil
-		case <-stopped:
-			if !co.claimed.Load() { // it never begins
-				return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
-			}
-			stopped = nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // purge deletes fold/, the sidecar and the mirror of a checkout, except for what
 // another registered checkout still keeps: the linked worktrees of a repository
 // share fold/ and sidecar, its copies share the mirror. Fold/ is deleted only if
@@ -469,19 +442,4 @@ func (d *Daemon) purge(co *checkout) error {
 		errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(ctx, co.rec, false))
 	}
 	return errors.Join(errs...)
-}
-
-// sameMemory reports whether two checkouts keep one fold/ and one history: they
-// are one, or, in sidecar mode, work trees of one repository.
-func sameMemory(a, b state.Checkout) bool {
-	return a.CommonDir == b.CommonDir && (a.Key == b.Key || modeOf(a) == modeSidecar)
-}
-
-func firstOf(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

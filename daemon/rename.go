@@ -63,7 +63,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 				fold.WithHint(fold.ErrConflict, "foldwatch remove there, and add it again with another --slug; then here: foldwatch sync"))
 		}
 	}
-	known := co.derivedIDs(ctx, p.Slug)
+	known := derivedIDs(ctx, co, p.Slug)
 	for _, tree := range trees {
 		if err := tree.stop(ctx); err != nil {
 			return co, err
@@ -105,7 +105,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 
 // derivedIDs returns the new ids of the memories that the index knows and that follow
 // from the slug: also of those that have no file, but may be linked to.
-func (co *checkout) derivedIDs(ctx context.Context, slug string) map[fold.ID]fold.ID {
+func derivedIDs(ctx context.Context, co *checkout, slug string) map[fold.ID]fold.ID {
 	ids := map[fold.ID]fold.ID{}
 	h, err := co.holdOpen(ctx)
 	if err != nil {

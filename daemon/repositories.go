@@ -246,7 +246,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			continue
 		}
 		if err != nil {
-			return co, wire.SyncReply{}, co.syncFailed(err, rec)
+			return co, wire.SyncReply{}, syncFailed(co, err, rec)
 		}
 		reply := wire.SyncReply{Project: co.rec.Slug, Remote: rec.Remote, Pushed: out.Pushed, Received: out.Received, Merged: out.Merged, Conflicts: out.Conflicts}
 		if out.Received+out.Merged > 0 {
@@ -288,7 +288,7 @@ func (d *Daemon) standsFor(ctx context.Context, co *checkout, err error) (*check
 }
 
 // syncFailed adds to an error of a round what is not known where it came up.
-func (co *checkout) syncFailed(err error, rec state.Sync) error {
+func syncFailed(co *checkout, err error, rec state.Sync) error {
 	bad, ok := errors.AsType[*rounds.Error](err)
 	switch {
 	case !ok:

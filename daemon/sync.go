@@ -92,15 +92,15 @@ func (t syncTree) Held() string              { return t.co.holdsSync(t.k) }
 func (t syncTree) Note(subject, text string) { t.co.note(subject, text) }
 
 func (t syncTree) Renamed() {
-	t.co.errand(func(ctx context.Context, d *Daemon) {
-		if _, err := d.rename(ctx, t.co.rec.Key, false); err != nil {
+	t.co.errand(func(ctx context.Context) {
+		if err := t.co.parts.rename(ctx, t.co.rec.Key); err != nil {
 			t.co.log.WarnContext(ctx, "Project not renamed", "err", err)
 		}
 	})
 }
 
 // errand has the daemon do what a checkout cannot, such as ending itself.
-func (co *checkout) errand(do func(context.Context, *Daemon)) {
+func (co *checkout) errand(do func(context.Context)) {
 	go func() {
 		select {
 		case co.errands <- do:
