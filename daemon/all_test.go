@@ -12,7 +12,7 @@ import (
 func TestOneTextInTwoProjectsIsFoundTwice(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
-	q := p.add(newCheckout(t, map[string]string{"lib.go": "package lib\n\nfunc Lib() {}\n"}), wire.ProjectCreate{Slug: "lib"})
+	q := p.add(New(t, map[string]string{"lib.go": "package lib\n\nfunc Lib() {}\n"}), wire.ProjectCreate{Slug: "lib"})
 	set, err := p.d.Algorithm(p.ctx(), local(), q.slug)
 	if err != nil {
 		t.Fatal(err)

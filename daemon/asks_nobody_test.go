@@ -23,7 +23,7 @@ func TestACheckoutHasNobodyAsked(t *testing.T) {
 	t.Cleanup(stub.Close)
 	active := strings.ReplaceAll("# Quokka\n\n![beacon](URL/a.png) <img src=URL/b onerror=alert(1)> <script src=URL/c></script>\n\n"+
 		"[run](javascript:fetch('URL/d')) [d](data:text/html,<script>1</script>) [[URL/e|wiki]] ![[URL/f.svg]]\n\n<svg onload=\"fetch('URL/g')\"><image href=URL/h /></svg>\n", "URL", stub.URL)
-	dir := newCheckout(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n", "docs/zoo.md": active, "page.html": active})
+	dir := New(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n", "docs/zoo.md": active, "page.html": active})
 	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "outside.md"), []byte("# Wombat outside\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

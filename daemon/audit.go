@@ -33,7 +33,7 @@ func (d *Daemon) Audit(ctx context.Context, sc fold.Scope, in wire.AuditQuery) (
 		in.Limit = auditPage
 	}
 	in.Limit = min(in.Limit, auditMost)
-	all, err := d.parts.state.Audits(ctx, in.Project, before, in.Limit+1)
+	all, err := d.parts.State.Audits(ctx, in.Project, before, in.Limit+1)
 	if err != nil {
 		return list, err
 	}

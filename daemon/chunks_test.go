@@ -41,8 +41,8 @@ func (m *machine) configure(text string) {
 func TestChunkSettingsAreFollowed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	p := m.add(newCheckout(t, chunkFiles()), wire.ProjectCreate{Slug: "app"})
-	other := m.add(newCheckout(t, chunkFiles()), wire.ProjectCreate{Slug: "other"})
+	p := m.add(New(t, chunkFiles()), wire.ProjectCreate{Slug: "app"})
+	other := m.add(New(t, chunkFiles()), wire.ProjectCreate{Slug: "other"})
 	old(t, p.dir, other.dir)
 	p.sweep(wire.Reindex{})
 	other.sweep(wire.Reindex{})
@@ -111,7 +111,7 @@ func TestChunkSettingsAreFollowed(t *testing.T) {
 func TestOverlapIsEmbedded(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	p := m.add(newCheckout(t, chunkFiles()), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, chunkFiles()), wire.ProjectCreate{Slug: "app"})
 	start := func(lines int) int64 {
 		t.Helper()
 		m.stop()

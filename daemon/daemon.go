@@ -1,6 +1,5 @@
-// Package daemon keeps one loop per registered checkout: it owns the stores of
-// the checkout, takes what the watcher reports, queues the work, commits what
-// settled, and answers the surfaces through the two doors.
+// Package daemon keeps the registry of checkouts and answers the surfaces: each method of
+// Daemon is what one route or tool does, in the checkouts that the caller may see.
 package daemon
 
 import (
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
 
@@ -74,15 +75,15 @@ type Options struct {
 type Daemon struct {
 	opt     Options
 	lock    *disk.LockFile
-	parts   *parts
+	parts   *checkout.Shared
 	started time.Time
-	starts  chan *checkout // loops to run
+	starts  chan *checkout.Checkout // loops to run
 	// registry is held, by an element in it, while a checkout is added or removed.
 	registry chan struct{}
 	kept     recall.Kept // the order of searches, for their next pages
 
 	mu        sync.Mutex // guards the fields below
-	checkouts map[string]*checkout
+	checkouts map[string]*checkout.Checkout
 	removed   map[string]int64 // what was done for checkouts that were removed
 }
 
@@ -103,49 +104,49 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{opt: opt, lock: lock, started: opt.Now(), starts: make(chan *checkout, 64), registry: make(chan struct{}, 1), checkouts: map[string]*checkout{}}
+	d := &Daemon{opt: opt, lock: lock, started: opt.Now(), starts: make(chan *checkout.Checkout, 64), registry: make(chan struct{}, 1), checkouts: map[string]*checkout.Checkout{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	d.parts = &parts{
-		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: events.New(time.Now()), working: layer.New(opt.Now),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, turns: vecindex.NewSlots(1), desk: limiter.New(runtime.GOMAXPROCS(0)),
-		errands: make(chan func(context.Context)),
-		stopped: make(chan struct{}), faults: opt.Faults,
+	d.parts = &checkout.Shared{
+		Config: opt.Config, Origins: opt.Origins, Dirs: opt.Dirs, Events: events.New(time.Now()), Working: layer.New(opt.Now),
+		Now: opt.Now, Log: opt.Log, Cutter: checkout.InProcess{}, Builders: vecindex.NewSlots(1), Limiter: limiter.New(runtime.GOMAXPROCS(0)),
+		Errands: make(chan func(context.Context)),
+		Stopped: make(chan struct{}), Faults: opt.Faults,
 	}
 	p := d.parts
-	p.rename = func(ctx context.Context, key string) error {
+	p.Rename = func(ctx context.Context, key string) error {
 		_, err := d.rename(ctx, key, false)
 		return err
 	}
-	p.track = func(ctx context.Context, co *checkout) error {
-		return errors.Join(d.setMode(ctx, co, modeTracked), d.stopSync(ctx, co))
+	p.Track = func(ctx context.Context, co *checkout.Checkout) error {
+		return errors.Join(d.setMode(ctx, co, checkout.ModeTracked), d.stopSync(ctx, co))
 	}
-	p.pool = storepool.New(storepool.Options{Most: opt.MostOpen, Rest: opt.RestAfter, Stopped: p.stopped})
-	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
+	p.Pool = storepool.New(storepool.Options{Most: opt.MostOpen, Rest: opt.RestAfter, Stopped: p.Stopped})
+	if p.State, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
 	}
-	p.syncs = repos.NewSyncs(repos.Options{Config: opt.Config, State: p.state, Events: p.bus, Now: opt.Now, Log: opt.Log})
-	if p.cache, err = cache.Open(ctx, opt.Dirs.State, int64(opt.Config.CacheMaxMB)<<20); err != nil {
+	p.Syncs = repos.NewSyncs(repos.Options{Config: opt.Config, State: p.State, Events: p.Events, Now: opt.Now, Log: opt.Log})
+	if p.Cache, err = cache.Open(ctx, opt.Dirs.State, int64(opt.Config.CacheMaxMB)<<20); err != nil {
 		return nil, err
 	}
 	if len(opt.Worker) > 0 {
-		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log}, chunker.Options{})
+		p.Cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log}, chunker.Options{})
 	}
-	p.lexicon = embed.Builtin()
-	p.embedders = embedding.New(opt.Config, opt.Dirs, p.state, p.cache, embed.Cached(p.lexicon, p.cache), opt.Now, opt.Log)
-	recs, err := p.state.Checkouts(ctx)
+	p.Lexicon = embed.Builtin()
+	p.Models = embedding.New(opt.Config, opt.Dirs, p.State, p.Cache, embed.Cached(p.Lexicon, p.Cache), opt.Now, opt.Log)
+	recs, err := p.State.Checkouts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.syncs.Load(ctx, recs); err != nil {
+	if err := p.Syncs.Load(ctx, recs); err != nil {
 		return nil, err
 	}
 	for _, rec := range recs {
-		co := newCheckout(rec, p)
-		co.update(func(c *condition) { c.opening.before = true })
+		co := checkout.New(rec, p)
+		co.Update(func(c *checkout.Condition) { c.Opening.Before = true })
 		d.checkouts[rec.Key] = co
 	}
 	return d, nil
@@ -158,19 +159,19 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	d.mu.Lock()
 	for _, co := range d.checkouts {
-		wg.Go(func() { co.run(ctx) })
+		wg.Go(func() { co.Run(ctx) })
 	}
 	d.mu.Unlock()
 	wg.Go(func() { d.watchHealth(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
-			close(d.parts.stopped)
+			close(d.parts.Stopped)
 			wg.Wait()
 			return nil
 		case co := <-d.starts:
-			wg.Go(func() { co.run(ctx) })
-		case do := <-d.parts.errands:
+			wg.Go(func() { co.Run(ctx) })
+		case do := <-d.parts.Errands:
 			wg.Go(func() { do(ctx) })
 		}
 	}
@@ -180,14 +181,14 @@ func (d *Daemon) Run(ctx context.Context) error {
 func (d *Daemon) Close() error {
 	var errs []error
 	if p := d.parts; p != nil {
-		if c, ok := p.cutter.(*chunker.Pool); ok {
+		if c, ok := p.Cutter.(*chunker.Pool); ok {
 			c.Close()
 		}
-		if p.cache != nil {
-			errs = append(errs, p.cache.Close())
+		if p.Cache != nil {
+			errs = append(errs, p.Cache.Close())
 		}
-		if p.state != nil {
-			errs = append(errs, p.state.Close())
+		if p.State != nil {
+			errs = append(errs, p.State.Close())
 		}
 	}
 	return errors.Join(append(errs, d.lock.Close())...)
@@ -199,18 +200,18 @@ func (d *Daemon) Holds() bool { return d.lock.Stands() }
 
 // State returns the store of what this machine knows beside the checkouts, for
 // what decides who may call. It is closed with the daemon.
-func (d *Daemon) State() *state.DB { return d.parts.state }
+func (d *Daemon) State() *state.DB { return d.parts.State }
 
 // sorted returns the checkouts by slug, main work trees first.
-func (d *Daemon) sorted() []*checkout {
+func (d *Daemon) sorted() []*checkout.Checkout {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := make([]*checkout, 0, len(d.checkouts))
+	out := make([]*checkout.Checkout, 0, len(d.checkouts))
 	for _, co := range d.checkouts {
 		out = append(out, co)
 	}
 	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i].rec, out[j].rec
+		a, b := out[i].Record, out[j].Record
 		if a.Slug != b.Slug {
 			return a.Slug < b.Slug
 		}
@@ -226,11 +227,11 @@ func (d *Daemon) sorted() []*checkout {
 // ErrNotFound otherwise, so that a caller does not learn what else there is. A
 // name is a slug, or SLUG@KEY for the one checkout whose key begins with KEY:
 // linked worktrees share a project, and each shows its own lines.
-func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout, error) {
+func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout.Checkout, error) {
 	slug, key, _ := strings.Cut(name, "@")
-	var out []*checkout
+	var out []*checkout.Checkout
 	for _, co := range d.sorted() {
-		if co.rec.Slug == slug && strings.HasPrefix(co.rec.Key, key) {
+		if co.Record.Slug == slug && strings.HasPrefix(co.Record.Key, key) {
 			out = append(out, co)
 		}
 	}
@@ -242,15 +243,15 @@ func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout, error) {
 
 // bySlug returns the checkouts sc may read, those of one project together, in the
 // order of sorted.
-func (d *Daemon) bySlug(sc fold.Scope) [][]*checkout {
-	var out [][]*checkout
+func (d *Daemon) bySlug(sc fold.Scope) [][]*checkout.Checkout {
+	var out [][]*checkout.Checkout
 	for _, co := range d.sorted() {
 		switch n := len(out); {
-		case !sc.CanRead(co.rec.Slug):
-		case n > 0 && out[n-1][0].rec.Slug == co.rec.Slug:
+		case !sc.CanRead(co.Record.Slug):
+		case n > 0 && out[n-1][0].Record.Slug == co.Record.Slug:
 			out[n-1] = append(out[n-1], co)
 		default:
-			out = append(out, []*checkout{co})
+			out = append(out, []*checkout.Checkout{co})
 		}
 	}
 	return out
@@ -259,26 +260,26 @@ func (d *Daemon) bySlug(sc fold.Scope) [][]*checkout {
 // open holds the stores of the project's main checkout, waiting until they are
 // opened. If they cannot be, another work tree of the same repository answers for
 // it, but never a copy of it: that has other memories.
-func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*hold, error) {
+func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*checkout.Lease, error) {
 	cos, err := d.of(sc, slug)
 	if err != nil {
 		return nil, err
 	}
-	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.view().rec, cos[0].view().rec) }))
+	return checkout.AcquireAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout.Checkout) bool { return !checkout.SameMemory(co.View().Record, cos[0].View().Record) }))
 }
 
 // openToWrite is open for a caller who wants to write, when it is the turn of that.
-func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*hold, error) {
+func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*checkout.Lease, error) {
 	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return nil, err
 	}
-	if !sc.CanWrite(st.co.rec.Slug) {
-		st.letGo()
+	if !sc.CanWrite(st.Checkout.Record.Slug) {
+		st.Release()
 		return nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
 	}
-	if err := d.parts.desk.Write(ctx); err != nil {
-		st.letGo()
+	if err := d.parts.Limiter.Write(ctx); err != nil {
+		st.Release()
 		return nil, err
 	}
 	return st, nil
@@ -286,4 +287,4 @@ func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*
 
 // Crowded reports whether so many searches wait that all else should leave them
 // what it can.
-func (d *Daemon) Crowded() bool { return d.parts.desk.Crowded() }
+func (d *Daemon) Crowded() bool { return d.parts.Limiter.Crowded() }

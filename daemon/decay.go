@@ -22,14 +22,14 @@ func (d *Daemon) Decay(ctx context.Context, sc fold.Scope, slug string, in wire.
 	if err != nil {
 		return wire.DecayReply{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	if in.Threshold == 0 {
 		in.Threshold = rank.Faded
 	}
 	if !(in.Threshold > 0 && in.Threshold <= 1) {
 		return wire.DecayReply{}, fmt.Errorf("threshold %v is not between 0 and 1: %w", in.Threshold, fold.ErrInvalid)
 	}
-	return st.decay(ctx, in)
+	return st.Decay(ctx, in)
 }
 
 // Undo takes back what one commit changed, as a new one.
@@ -38,16 +38,16 @@ func (d *Daemon) Undo(ctx context.Context, sc fold.Scope, slug string, in wire.U
 	if err != nil {
 		return wire.Undone{}, err
 	}
-	defer st.letGo()
-	paths, err := st.store.Undo(ctx, in.Rev)
+	defer st.Release()
+	paths, err := st.Store.Undo(ctx, in.Rev)
 	for _, p := range paths {
 		id, own := fold.OwnPath(p)
 		if !own {
 			continue
 		}
-		_, rerr := st.store.Read(p)
+		_, rerr := st.Store.Read(p)
 		gone := errors.Is(rerr, fs.ErrNotExist) || errors.Is(rerr, fold.ErrNotFound)
-		err = errors.Join(err, st.co.back(ctx, id, gone))
+		err = errors.Join(err, st.Checkout.Back(ctx, id, gone))
 	}
 	return wire.Undone{Rev: in.Rev, Paths: append([]string{}, paths...)}, err
 }

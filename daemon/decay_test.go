@@ -14,7 +14,7 @@ import (
 func TestFadedMemoriesAreArchivedDaily(t *testing.T) {
 	t.Parallel()
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.cfg.DecayArchive = "daily" })
-	p := m.add(newCheckout(t, nil), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, nil), wire.ProjectCreate{Slug: "app"})
 	old, err := p.d.AddMemory(p.ctx(), local(), p.slug, wire.MemoryCreate{Content: "The ferry leaves at six."})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -21,9 +23,9 @@ func (d *Daemon) AddMemory(ctx context.Context, sc fold.Scope, slug string, in w
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	defer st.letGo()
-	r, err := st.door().Add(ctx, sc, in)
-	return st.co.answered(r, err)
+	defer st.Release()
+	r, err := st.Writes.Add(ctx, sc, in)
+	return st.Checkout.Answered(r, err)
 }
 
 // UpdateMemory changes a memory and returns when the change is durable.
@@ -32,9 +34,9 @@ func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id strin
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	defer st.letGo()
-	r, err := st.door().Update(ctx, sc, fid, in)
-	return st.co.answered(r, err)
+	defer st.Release()
+	r, err := st.Writes.Update(ctx, sc, fid, in)
+	return st.Checkout.Answered(r, err)
 }
 
 // DeleteMemory removes a memory; its history keeps it.
@@ -43,14 +45,14 @@ func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expe
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	defer st.letGo()
-	r, err := st.door().Delete(ctx, sc, fid, expectedHash)
-	return st.co.answered(r, err)
+	defer st.Release()
+	r, err := st.Writes.Delete(ctx, sc, fid, expectedHash)
+	return st.Checkout.Answered(r, err)
 }
 
 // openMemory holds a project's stores and resolves what the caller calls a memory: an
 // id in any case, or the unambiguous beginning of one.
-func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string, write bool) (*hold, fold.ID, error) {
+func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string, write bool) (*checkout.Lease, fold.ID, error) {
 	open := d.open
 	if write {
 		open = d.openToWrite
@@ -59,9 +61,9 @@ func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string,
 	if err != nil {
 		return nil, "", err
 	}
-	fid, err := st.recall.Resolve(ctx, id)
+	fid, err := st.Recall.Resolve(ctx, id)
 	if err != nil {
-		st.letGo()
+		st.Release()
 	}
 	return st, fid, err
 }
@@ -72,28 +74,28 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 	if err != nil {
 		return wire.Memory{}, err
 	}
-	defer st.letGo()
-	fid, err := st.recall.Resolve(ctx, id)
+	defer st.Release()
+	fid, err := st.Recall.Resolve(ctx, id)
 	if err != nil {
 		return wire.Memory{}, err
 	}
-	m, err := st.recall.Get(ctx, fid)
+	m, err := st.Recall.Get(ctx, fid)
 	if err != nil {
 		return wire.Memory{}, err
 	}
-	m.RepositoryID = st.co.rec.Key
-	if m.Path != "" && st.tracked {
-		if b, err := st.store.Read(m.Path); err == nil && fold.ContentHash(b) == m.ContentHash {
-			st.inHistory(ctx, m.Path, b, &m.State)
+	m.RepositoryID = st.Checkout.Record.Key
+	if m.Path != "" && st.Tracked {
+		if b, err := st.Store.Read(m.Path); err == nil && fold.ContentHash(b) == m.ContentHash {
+			st.InHistory(ctx, m.Path, b, &m.State)
 		}
 	} else if m.Path != "" {
-		b, _, err := st.store.History().LastBlob(ctx, m.Path)
+		b, _, err := st.Store.History().LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
-		if runner, _ := st.co.sync.On(); runner != nil && m.State.Committed {
-			pushed, err := st.store.Syncer().OnRemote(m.Path, b)
+		if runner, _ := st.Checkout.Sync.On(); runner != nil && m.State.Committed {
+			pushed, err := st.Store.Syncer().OnRemote(m.Path, b)
 			m.State.Pushed = err == nil && pushed
 			if !m.State.Pushed && m.State.BlockedReason == "" {
-				m.State.BlockedReason = st.co.sync.Unpushed()
+				m.State.BlockedReason = st.Checkout.Sync.Unpushed()
 			}
 		}
 	}
@@ -106,8 +108,8 @@ func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, i
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
-	defer st.letGo()
-	return st.recall.List(ctx, in)
+	defer st.Release()
+	return st.Recall.List(ctx, in)
 }
 
 // MemorySource returns the source a memory describes.
@@ -116,8 +118,8 @@ func (d *Daemon) MemorySource(ctx context.Context, sc fold.Scope, slug, id strin
 	if err != nil {
 		return wire.SourceText{}, err
 	}
-	defer st.letGo()
-	return st.recall.SourceText(ctx, fid, start, end)
+	defer st.Release()
+	return st.Recall.SourceText(ctx, fid, start, end)
 }
 
 // Links returns the links of a memory in both directions.
@@ -126,8 +128,8 @@ func (d *Daemon) Links(ctx context.Context, sc fold.Scope, slug, id string) (wir
 	if err != nil {
 		return wire.LinkList{}, err
 	}
-	defer st.letGo()
-	return st.recall.Links(ctx, fid)
+	defer st.Release()
+	return st.Recall.Links(ctx, fid)
 }
 
 // AddLink writes a link into a memory.
@@ -136,13 +138,13 @@ func (d *Daemon) AddLink(ctx context.Context, sc fold.Scope, slug, id string, in
 	if err != nil {
 		return wire.Link{}, err
 	}
-	defer st.letGo()
-	to, err := st.recall.Resolve(ctx, in.TargetID)
+	defer st.Release()
+	to, err := st.Recall.Resolve(ctx, in.TargetID)
 	if err != nil {
 		return wire.Link{}, fmt.Errorf("link target: %w", err)
 	}
 	in.TargetID = string(to)
-	return st.door().AddLink(ctx, sc, fid, in)
+	return st.Writes.AddLink(ctx, sc, fid, in)
 }
 
 // RemoveLink takes a written link out of its memory.
@@ -151,8 +153,8 @@ func (d *Daemon) RemoveLink(ctx context.Context, sc fold.Scope, slug, linkID str
 	if err != nil {
 		return err
 	}
-	defer st.letGo()
-	return st.door().RemoveLink(ctx, sc, linkID)
+	defer st.Release()
+	return st.Writes.RemoveLink(ctx, sc, linkID)
 }
 
 // Upload makes memories of files.
@@ -161,8 +163,8 @@ func (d *Daemon) Upload(ctx context.Context, sc fold.Scope, slug string, in wire
 	if err != nil {
 		return wire.FilesUploaded{}, err
 	}
-	defer st.letGo()
-	return st.door().Upload(ctx, sc, in)
+	defer st.Release()
+	return st.Writes.Upload(ctx, sc, in)
 }
 
 // Adopt gives hand-made notes ids and places of their own.
@@ -171,24 +173,24 @@ func (d *Daemon) Adopt(ctx context.Context, sc fold.Scope, slug string, in wire.
 	if err != nil {
 		return wire.Adopted{}, err
 	}
-	defer st.letGo()
-	if err := st.co.settled(ctx); err != nil {
+	defer st.Release()
+	if err := st.Checkout.Settled(ctx); err != nil {
 		return wire.Adopted{}, err
 	}
 	var ids []fold.ID
 	if in.All {
-		if ids, err = st.recall.Notes(ctx); err != nil {
+		if ids, err = st.Recall.Notes(ctx); err != nil {
 			return wire.Adopted{}, err
 		}
 	}
 	for _, s := range in.IDs {
-		id, err := st.recall.Resolve(ctx, s)
+		id, err := st.Recall.Resolve(ctx, s)
 		if err != nil {
 			return wire.Adopted{}, err
 		}
 		ids = append(ids, id)
 	}
-	return st.door().Adopt(ctx, sc, ids)
+	return st.Writes.Adopt(ctx, sc, ids)
 }
 
 // RemoveMissing confirms that memory files which vanished were meant to go.
@@ -197,30 +199,30 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 	if err != nil {
 		return wire.RemovedMissing{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	var only []string
 	for _, id := range in.IDs {
-		path, err := st.pathOf(ctx, id)
+		path, err := st.PathOf(ctx, id)
 		if err != nil {
 			return wire.RemovedMissing{}, err
 		}
 		only = append(only, path)
 	}
-	paths, err := st.store.ConfirmMissing(ctx, only)
+	paths, err := st.Store.ConfirmMissing(ctx, only)
 	if err != nil {
 		return wire.RemovedMissing{}, err
 	}
 	for _, p := range paths {
 		if id, ok := fold.OwnPath(p); ok {
-			if err := st.co.parts.state.SetGone(ctx, st.co.rec.Slug, id, true); err != nil {
+			if err := st.Checkout.Shared.State.SetGone(ctx, st.Checkout.Record.Slug, id, true); err != nil {
 				return wire.RemovedMissing{}, err
 			}
 		}
 	}
-	if !st.store.Status().Guarded {
-		st.co.commits.unguard()
+	if !st.Store.Status().Guarded {
+		st.Checkout.Commits.Unguard()
 	}
-	st.co.written(paths)
+	st.Checkout.Written(paths)
 	return wire.RemovedMissing{Removed: append([]string{}, paths...)}, nil
 }
 
@@ -236,13 +238,13 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	if err != nil {
 		return wire.SearchReply{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	if in.WaitForPending {
-		if err := st.co.settled(ctx); err != nil {
+		if err := st.Checkout.Settled(ctx); err != nil {
 			return wire.SearchReply{}, err
 		}
 	}
-	end, err := d.parts.desk.Search(ctx)
+	end, err := d.parts.Limiter.Search(ctx)
 	if err != nil {
 		return wire.SearchReply{}, err
 	}
@@ -251,8 +253,8 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	if channels != nil {
 		kept = nil
 	}
-	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
-	reply.IndexStale = st.co.busy()
+	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.Checkout.Record.Slug, Lend: st.Lend}}, in, channels, kept)
+	reply.IndexStale = st.Checkout.Busy()
 	return reply, err
 }
 
@@ -262,8 +264,8 @@ func (d *Daemon) Candidates(ctx context.Context, sc fold.Scope, slug string, in 
 	if err != nil {
 		return recall.Found{}, err
 	}
-	defer st.letGo()
-	return st.recall.Candidates(ctx, in, channels)
+	defer st.Release()
+	return st.Recall.Candidates(ctx, in, channels)
 }
 
 // SearchAll finds memories of all projects sc may read, ranked together. Of stores
@@ -273,21 +275,21 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	var doors []recall.Lender
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].slot.IsOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
-			st, err := holdAny(ctx, cos)
+		doors = append(doors, recall.Lender{Project: cos[0].Record.Slug, Ready: cos[0].Slot.IsOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+			st, err := checkout.AcquireAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it
 			}
 			if in.WaitForPending {
-				if err := st.co.settled(ctx); err != nil {
-					st.letGo()
+				if err := st.Checkout.Settled(ctx); err != nil {
+					st.Release()
 					return nil, nil, err
 				}
 			}
-			if st.co.busy() {
+			if st.Checkout.Busy() {
 				stale.Store(true)
 			}
-			return st.recall, st.letGo, nil
+			return st.Recall, st.Release, nil
 		}})
 	}
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
@@ -302,12 +304,12 @@ func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
-	defer st.letGo()
-	fid, err := st.recall.Resolve(ctx, id)
+	defer st.Release()
+	fid, err := st.Recall.Resolve(ctx, id)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
-	return st.recall.Context(ctx, fid, in)
+	return st.Recall.Context(ctx, fid, in)
 }
 
 // TaskContext returns what helps with a task.
@@ -316,13 +318,13 @@ func (d *Daemon) TaskContext(ctx context.Context, sc fold.Scope, slug string, in
 	if err != nil {
 		return wire.TaskContextReply{}, err
 	}
-	defer st.letGo()
-	end, err := d.parts.desk.Search(ctx)
+	defer st.Release()
+	end, err := d.parts.Limiter.Search(ctx)
 	if err != nil {
 		return wire.TaskContextReply{}, err
 	}
 	defer end()
-	return st.recall.TaskContext(ctx, in)
+	return st.Recall.TaskContext(ctx, in)
 }
 
 // Reindex queues a sweep.
@@ -332,10 +334,10 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 		if err != nil {
 			return wire.JobRef{}, err
 		}
-		if !sc.CanWrite(cos[0].rec.Slug) {
+		if !sc.CanWrite(cos[0].Record.Slug) {
 			return wire.JobRef{}, fmt.Errorf("rebuild the index of %s: %w", slug, fold.ErrForbidden)
 		}
-		if err := cos[0].rebuild(ctx); err != nil {
+		if err := cos[0].Rebuild(ctx); err != nil {
 			return wire.JobRef{}, err
 		}
 	}
@@ -343,17 +345,17 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 	if err != nil {
 		return wire.JobRef{}, err
 	}
-	defer st.letGo()
-	co := st.co
+	defer st.Release()
+	co := st.Checkout
 	if in.RetryFailed {
-		return wire.JobRef{JobID: co.add(work.Task{Kind: work.Retry, Priority: work.Soon, All: true})}, nil
+		return wire.JobRef{JobID: co.Add(work.Task{Kind: work.Retry, Priority: work.Soon, All: true})}, nil
 	}
 	if in.Full {
-		if err := d.parts.state.ClearGone(ctx, co.rec.Slug); err != nil {
+		if err := d.parts.State.ClearGone(ctx, co.Record.Slug); err != nil {
 			return wire.JobRef{}, err
 		}
 	}
-	return wire.JobRef{JobID: co.add(work.Task{Kind: work.Sweep, Priority: work.Soon, Full: in.Full, History: in.History})}, nil
+	return wire.JobRef{JobID: co.Add(work.Task{Kind: work.Sweep, Priority: work.Soon, Full: in.Full, History: in.History})}, nil
 }
 
 // Jobs lists work that is done, waits, or ended lately, newest first.
@@ -363,8 +365,8 @@ func (d *Daemon) Jobs(_ context.Context, sc fold.Scope, slug string, limit int) 
 	}
 	list := wire.JobList{Items: []wire.Job{}}
 	for _, co := range d.sorted() {
-		if base, _, _ := strings.Cut(slug, "@"); sc.CanRead(co.rec.Slug) && (slug == "" || co.rec.Slug == base) {
-			list.Items = append(list.Items, co.jobs()...)
+		if base, _, _ := strings.Cut(slug, "@"); sc.CanRead(co.Record.Slug) && (slug == "" || co.Record.Slug == base) {
+			list.Items = append(list.Items, co.Jobs()...)
 		}
 	}
 	sort.SliceStable(list.Items, func(i, j int) bool { return list.Items[i].CreatedAt.After(list.Items[j].CreatedAt) })
@@ -375,10 +377,10 @@ func (d *Daemon) Jobs(_ context.Context, sc fold.Scope, slug string, limit int) 
 // Job returns one piece of work.
 func (d *Daemon) Job(_ context.Context, sc fold.Scope, id string) (wire.Job, error) {
 	for _, co := range d.sorted() {
-		if !sc.CanRead(co.rec.Slug) {
+		if !sc.CanRead(co.Record.Slug) {
 			continue
 		}
-		all := co.jobs()
+		all := co.Jobs()
 		if i := slices.IndexFunc(all, func(j wire.Job) bool { return j.ID == id }); i >= 0 {
 			return all[i], nil
 		}
@@ -388,7 +390,7 @@ func (d *Daemon) Job(_ context.Context, sc fold.Scope, id string) (wire.Job, err
 
 // Subscribe sends events of the projects sc may read.
 func (d *Daemon) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
-	return d.parts.bus.Subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
+	return d.parts.Events.Subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
 }
 
 // within reports whether path is root or lies below it.

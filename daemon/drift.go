@@ -17,19 +17,19 @@ func (d *Daemon) Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Dr
 	if err != nil {
 		return wire.Drift{}, err
 	}
-	defer st.letGo()
-	m := st.vectors.Serving()
+	defer st.Release()
+	m := st.Vectors.Serving()
 	if m == nil {
 		return wire.Drift{}, fmt.Errorf("project %s is stopping: %w", slug, fold.ErrUnavailable)
 	}
-	drift, err := st.in.Drift(ctx, st.index, st.text, m.Index)
+	drift, err := st.Ingest.Drift(ctx, st.Index, st.Text, m.Index)
 	if err != nil {
 		return wire.Drift{}, fmt.Errorf("compare the index of %s: %w", slug, err)
 	}
-	if drift.VectorsDue, err = st.index.CountChanged(ctx, m.Index.Seq()); err != nil {
+	if drift.VectorsDue, err = st.Index.CountChanged(ctx, m.Index.Seq()); err != nil {
 		return wire.Drift{}, err
 	}
-	drift.Queued = st.co.view().busy
+	drift.Queued = st.Checkout.View().Busy
 	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.Spec == embedding.BuiltinProvider {
 		drift.Differences = append(drift.Differences, fmt.Sprintf("%d memories and chunks have no vector", drift.WithoutVector))
 	}

@@ -33,7 +33,7 @@ func TestEdgeStarts(t *testing.T) {
 	for name, s := range map[string]start{
 		"feature branch": {
 			make: func(t *testing.T) string {
-				dir := newCheckout(t, map[string]string{"main.go": mainGo})
+				dir := New(t, map[string]string{"main.go": mainGo})
 				git(t, dir, "checkout", "-q", "-b", "feature")
 				writeFile(t, filepath.Join(dir, "feature.go"), "package main\n\n// Feature is on its branch only: quokka smiles.\nfunc Feature() {}\n")
 				git(t, dir, "add", "-A")
@@ -44,16 +44,16 @@ func TestEdgeStarts(t *testing.T) {
 		},
 		"unborn branch": {
 			make: func(t *testing.T) string {
-				dir := newCheckout(t, nil)
+				dir := New(t, nil)
 				writeFile(t, filepath.Join(dir, "main.go"), mainGo)
 				return dir
 			},
 			described: "main.go", found: "main.go",
 		},
-		"empty repository": {make: func(t *testing.T) string { return newCheckout(t, nil) }},
+		"empty repository": {make: func(t *testing.T) string { return New(t, nil) }},
 		"detached HEAD": {
 			make: func(t *testing.T) string {
-				dir := newCheckout(t, map[string]string{"main.go": mainGo})
+				dir := New(t, map[string]string{"main.go": mainGo})
 				git(t, dir, "checkout", "-q", "--detach")
 				return dir
 			},
@@ -61,8 +61,8 @@ func TestEdgeStarts(t *testing.T) {
 		},
 		"submodule": {
 			make: func(t *testing.T) string {
-				inner := newCheckout(t, map[string]string{"main.go": mainGo})
-				dir := newCheckout(t, map[string]string{"outer.go": "package outer\n"})
+				inner := New(t, map[string]string{"main.go": mainGo})
+				dir := New(t, map[string]string{"outer.go": "package outer\n"})
 				git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner, "lib")
 				git(t, dir, "commit", "-q", "-m", "Add lib")
 				return filepath.Join(dir, "lib")
@@ -71,7 +71,7 @@ func TestEdgeStarts(t *testing.T) {
 		},
 		"bare with worktree": {
 			make: func(t *testing.T) string {
-				origin := newCheckout(t, map[string]string{"main.go": mainGo})
+				origin := New(t, map[string]string{"main.go": mainGo})
 				bare := filepath.Join(realDir(t), "app.git")
 				git(t, origin, "clone", "-q", "--bare", origin, bare)
 				dir := filepath.Join(realDir(t), "work")
@@ -85,7 +85,7 @@ func TestEdgeStarts(t *testing.T) {
 		},
 		"no fold files wanted": {
 			make: func(t *testing.T) string {
-				return newCheckout(t, map[string]string{"main.go": mainGo, ".gitignore": "*.log\n", "x.log": "quokka smiles"})
+				return New(t, map[string]string{"main.go": mainGo, ".gitignore": "*.log\n", "x.log": "quokka smiles"})
 			},
 			found: "main.go", described: "main.go", not: "x.log",
 		},
@@ -143,7 +143,7 @@ func TestEdgeStarts(t *testing.T) {
 
 func TestALaterFirstCommitIsDescribed(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t).add(newCheckout(t, nil), wire.ProjectCreate{Slug: "app"})
+	p := newMachine(t).add(New(t, nil), wire.ProjectCreate{Slug: "app"})
 	p.write("main.go", mainGo)
 	p.eventually("a save in an empty repository is found", func() bool { return p.found("quokka smiles", "main.go") })
 	p.commit("First")
@@ -157,7 +157,7 @@ func TestALaterFirstCommitIsDescribed(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	foreign := newCheckout(t, map[string]string{"main.go": mainGo, "fold/unfold.go": "package fold\n"})
+	foreign := New(t, map[string]string{"main.go": mainGo, "fold/unfold.go": "package fold\n"})
 	plain := realDir(t)
 	for name, c := range map[string]struct {
 		in   wire.ProjectCreate
@@ -337,7 +337,7 @@ func TestVanishedMemoriesMayGo(t *testing.T) {
 func TestPurgeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, sampleTree())
+	dir := New(t, sampleTree())
 	before := tree(t, dir)
 	p := m.add(dir, wire.ProjectCreate{})
 	r := p.addMemory(wire.MemoryCreate{Content: "Soon gone."})

@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/daemon/limiter"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -22,8 +24,8 @@ func (d *Daemon) Dump(ctx context.Context, slug string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer st.letGo()
-	return st.index.Dump(ctx, w)
+	defer st.Release()
+	return st.Index.Dump(ctx, w)
 }
 
 // RefreshStale asks git now which memories of a project describe their sources as they
@@ -33,15 +35,15 @@ func (d *Daemon) RefreshStale(ctx context.Context, slug string) error {
 	if err != nil {
 		return err
 	}
-	defer st.letGo()
-	return st.in.RefreshStale(ctx)
+	defer st.Release()
+	return st.Ingest.RefreshStale(ctx)
 }
 
 // IndexDir is where the derived stores of the checkout at path lie.
 func (d *Daemon) IndexDir(path string) string {
 	for _, co := range d.sorted() {
-		if co.rec.Path == path {
-			return co.indexDir()
+		if co.Record.Path == path {
+			return co.IndexDir()
 		}
 	}
 	return ""
@@ -57,7 +59,7 @@ func (d *Daemon) Lender(slug string) recall.Lender {
 		if err != nil {
 			return nil, nil, err
 		}
-		return st.recall, st.letGo, nil
+		return st.Recall, st.Release, nil
 	}}
 }
 
@@ -65,7 +67,7 @@ func (d *Daemon) Lender(slug string) recall.Lender {
 // makes it, whatever becomes of the checkout before.
 func (d *Daemon) LateSync(path string) func(ctx context.Context) (wire.SyncReply, error) {
 	for _, co := range d.sorted() {
-		if co.rec.Path == path {
+		if co.Record.Path == path {
 			return func(ctx context.Context) (wire.SyncReply, error) {
 				_, reply, err := d.syncNow(ctx, co, false)
 				return reply, err
@@ -79,8 +81,8 @@ func (d *Daemon) LateSync(path string) func(ctx context.Context) (wire.SyncReply
 // none are.
 func (d *Daemon) RetryAt(path string) (at time.Time) {
 	for _, co := range d.sorted() {
-		if co.rec.Path == path {
-			co.update(func(c *condition) { at = c.retries.at })
+		if co.Record.Path == path {
+			co.Update(func(c *checkout.Condition) { at = c.Retries.At })
 		}
 	}
 	return at
@@ -89,9 +91,9 @@ func (d *Daemon) RetryAt(path string) (at time.Time) {
 // RetrySoon makes the attempt at files that failed due now.
 func (d *Daemon) RetrySoon(path string) {
 	for _, co := range d.sorted() {
-		if co.rec.Path == path {
-			co.update(func(c *condition) { c.retries.at = time.Now() })
-			poke(co.wake)
+		if co.Record.Path == path {
+			co.Update(func(c *checkout.Condition) { c.Retries.At = time.Now() })
+			checkout.Poke(co.Wake)
 		}
 	}
 }
@@ -100,8 +102,8 @@ func (d *Daemon) RetrySoon(path string) {
 // for, and that leads to no more work if nothing moved.
 func (d *Daemon) LookAtTipAt(path string, at time.Time) {
 	for _, co := range d.sorted() {
-		if co.rec.Path == path {
-			co.add(work.Task{Kind: work.Tip, Priority: work.Soon, At: at})
+		if co.Record.Path == path {
+			co.Add(work.Task{Kind: work.Tip, Priority: work.Soon, At: at})
 		}
 	}
 }
@@ -113,8 +115,8 @@ func (d *Daemon) DescribeAs(ctx context.Context, slug, path, version string, cha
 	if err != nil {
 		return err
 	}
-	defer st.letGo()
-	store, id := st.store, fold.FileID(slug, path)
+	defer st.Release()
+	store, id := st.Store, fold.FileID(slug, path)
 	was, err := store.Read(id.Path())
 	if err != nil {
 		return err
@@ -132,8 +134,8 @@ func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer st.letGo()
-	version, _, err := st.store.Describer()
+	defer st.Release()
+	version, _, err := st.Store.Describer()
 	return version, err
 }
 
@@ -144,17 +146,17 @@ func (d *Daemon) SetAside(ctx context.Context, slug, path string) (string, error
 	if err != nil {
 		return "", err
 	}
-	defer st.letGo()
-	return st.store.Status().SetAside[path], nil
+	defer st.Release()
+	return st.Store.Status().SetAside[path], nil
 }
 
 // Stopped is closed when the daemon was told to stop, and all its contexts ended.
-func (d *Daemon) Stopped() <-chan struct{} { return d.parts.stopped }
+func (d *Daemon) Stopped() <-chan struct{} { return d.parts.Stopped }
 
 // StoresOpen tells how many checkouts have their stores open, or just being opened
 // or closed, how many had at most at once, and how often stores were opened.
 func (d *Daemon) StoresOpen() (now, most, opened int64) {
-	n, peak, opened := d.parts.pool.Open()
+	n, peak, opened := d.parts.Pool.Open()
 	return int64(n), int64(peak), opened
 }
 
@@ -165,11 +167,11 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 	if err != nil {
 		return err
 	}
-	defer st.letGo()
-	if err := st.text.Apply(ctx, st.text.Seq(), nil, []string{"m:" + id}); err != nil {
+	defer st.Release()
+	if err := st.Text.Apply(ctx, st.Text.Seq(), nil, []string{"m:" + id}); err != nil {
 		return err
 	}
-	m := st.vectors.Serving()
+	m := st.Vectors.Serving()
 	v := make([]float32, m.Identity.Dim)
 	v[0] = 1
 	return m.Index.Apply(m.Index.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
@@ -179,21 +181,21 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 // what its stores hold is being counted, and returns how often it was counted for an answer.
 func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (counted int) {
 	for _, co := range d.sorted() {
-		if co.rec.Path != path {
+		if co.Record.Path != path {
 			continue
 		}
 		var state string
 		var before int
-		co.update(func(c *condition) { // as if it were being counted, by somebody who takes long
-			state, before = c.opening.state, c.tally.times
-			c.opening.state, c.tally.counting, c.tally.at = "indexing", true, time.Now().Add(-countPause)
+		co.Update(func(c *checkout.Condition) { // as if it were being counted, by somebody who takes long
+			state, before = c.Opening.State, c.Tally.Times
+			c.Opening.State, c.Tally.Counting, c.Tally.At = "indexing", true, time.Now().Add(-checkout.CountPause)
 		})
 		for range n {
-			co.status(ctx)
+			co.Status(ctx)
 		}
-		co.update(func(c *condition) {
-			counted = c.tally.times - before
-			c.opening.state, c.tally.counting = state, false
+		co.Update(func(c *checkout.Condition) {
+			counted = c.Tally.Times - before
+			c.Opening.State, c.Tally.Counting = state, false
 		})
 		return counted
 	}
@@ -204,20 +206,20 @@ func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (c
 // its stores hold was counted anew, or ctx ends.
 func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted bool) {
 	for _, co := range d.sorted() {
-		if co.rec.Path != path {
+		if co.Record.Path != path {
 			continue
 		}
 		var state string
 		var before int
-		co.update(func(c *condition) {
-			state, before = c.opening.state, c.tally.times
-			c.opening.state, c.tally.at = "indexing", time.Time{}
+		co.Update(func(c *checkout.Condition) {
+			state, before = c.Opening.State, c.Tally.Times
+			c.Opening.State, c.Tally.At = "indexing", time.Time{}
 		})
 		for !counted && ctx.Err() == nil {
-			co.status(ctx)
-			co.update(func(c *condition) { counted = c.tally.times > before })
+			co.Status(ctx)
+			co.Update(func(c *checkout.Condition) { counted = c.Tally.Times > before })
 		}
-		co.update(func(c *condition) { c.opening.state = state })
+		co.Update(func(c *checkout.Condition) { c.Opening.State = state })
 		return counted
 	}
 	return false
@@ -226,8 +228,8 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 // Crowd has d take it that a crowd of searches waits, until leave is called.
 func (d *Daemon) Crowd() (leave func()) {
 	const many = 1000
-	d.parts.desk.Pretend(many)
-	return func() { d.parts.desk.Pretend(-many) }
+	d.parts.Limiter.Pretend(many)
+	return func() { d.parts.Limiter.Pretend(-many) }
 }
 
 // GatherWrites is for how long writes are gathered beside a crowd.

@@ -11,9 +11,9 @@ func (d *Daemon) WatchState(slug string) watch.State {
 	if err != nil {
 		return watch.State{}
 	}
-	v := cos[0].view()
-	if v.repo == nil || v.watcher == nil {
+	v := cos[0].View()
+	if v.Repo == nil || v.Watcher == nil {
 		return watch.State{}
 	}
-	return v.watcher.State()
+	return v.Watcher.State()
 }

@@ -15,7 +15,7 @@ const healthPoll = 5 * time.Second
 // watchHealth tells of every change of what Health says, until ctx ends.
 func (d *Daemon) watchHealth(ctx context.Context) {
 	listen := func() <-chan wire.Event {
-		return d.parts.bus.Subscribe(ctx, 0, func(e wire.Event) bool {
+		return d.parts.Events.Subscribe(ctx, 0, func(e wire.Event) bool {
 			return strings.HasPrefix(e.Type, "project:") || strings.HasPrefix(e.Type, "indexing:") && e.Type != "indexing:progress"
 		})
 	}
@@ -33,7 +33,7 @@ func (d *Daemon) watchHealth(ctx context.Context) {
 		case <-tick.C:
 		}
 		if now := d.Health(ctx).Status; now != was {
-			d.parts.bus.Publish("health:changed", "", map[string]any{"status": now, "was": was})
+			d.parts.Events.Publish("health:changed", "", map[string]any{"status": now, "was": was})
 			was = now
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -15,23 +17,23 @@ func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit 
 	if err != nil {
 		return wire.LogReply{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	if limit <= 0 || limit > 1000 {
 		limit = 50
 	}
 	path := ""
 	if id != "" {
-		if path, err = st.pathOf(ctx, id); err != nil {
+		if path, err = st.PathOf(ctx, id); err != nil {
 			return wire.LogReply{}, err
 		}
 	}
-	revs, err := st.store.History().Log(ctx, path, limit)
+	revs, err := st.Store.History().Log(ctx, path, limit)
 	if err != nil {
 		return wire.LogReply{}, err
 	}
 	reply := wire.LogReply{Items: make([]wire.CommitInfo, 0, len(revs))}
 	for _, r := range revs {
-		reply.Items = append(reply.Items, commitInfo(r))
+		reply.Items = append(reply.Items, checkout.CommitInfo(r))
 	}
 	return reply, nil
 }
@@ -42,10 +44,10 @@ func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wir
 	if err != nil {
 		return wire.DiffReply{}, err
 	}
-	defer st.letGo()
-	text, from, to, err := st.store.History().Diff(ctx, rev)
+	defer st.Release()
+	text, from, to, err := st.Store.History().Diff(ctx, rev)
 	if errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrInvalid) {
-		if path, perr := st.pathOf(ctx, rev); perr == nil {
+		if path, perr := st.PathOf(ctx, rev); perr == nil {
 			if id, own := fold.OwnPath(path); own {
 				err = fold.WithHint(fmt.Errorf("%s is a memory, and no revision: %w", id, fold.ErrInvalid),
 					fmt.Sprintf("its revisions: foldwatch log %s; what changed since one: foldwatch diff REV", id))
@@ -65,25 +67,25 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	defer st.letGo()
-	path, err := st.lostPath(ctx, in)
+	defer st.Release()
+	path, err := st.LostPath(ctx, in)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	put, err := st.door().Restore(ctx, path, in.At)
+	put, err := st.Writes.Restore(ctx, path, in.At)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
 	if id, ok := fold.OwnPath(path); ok {
-		if err := st.co.back(ctx, id, false); err != nil {
+		if err := st.Checkout.Back(ctx, id, false); err != nil {
 			return wire.WriteReply{}, err
 		}
 	}
 	reply := wire.WriteReply{ID: in.ID, Path: path, Project: slug, ContentHash: fold.ContentHash(put.Bytes), WriteState: wire.WriteState{Durable: true}}
-	if m, err := fold.Decode(st.co.rec.Slug, path, put.Bytes); err == nil {
+	if m, err := fold.Decode(st.Checkout.Record.Slug, path, put.Bytes); err == nil {
 		reply.ID, reply.Title = string(m.ID), m.Title
 	}
-	return st.co.answered(reply, nil)
+	return st.Checkout.Answered(reply, nil)
 }
 
 // Lost lists the memories that were written in tracked mode and that git took away
@@ -93,12 +95,12 @@ func (d *Daemon) Lost(ctx context.Context, sc fold.Scope, slug string) (wire.Los
 	if err != nil {
 		return wire.LostList{}, err
 	}
-	defer st.letGo()
-	st.co.findLost(ctx, st.repoHandle) // a stash that is dropped moves no HEAD, and nothing told of it
+	defer st.Release()
+	st.Checkout.FindLost(ctx, st.RepoHandle) // a stash that is dropped moves no HEAD, and nothing told of it
 	list := wire.LostList{Items: []wire.LostMemory{}}
-	for _, l := range st.store.Lost() {
+	for _, l := range st.Store.Lost() {
 		item := wire.LostMemory{ID: string(l.ID), Path: l.Path, WrittenAt: l.At}
-		if m, err := fold.Decode(st.co.rec.Slug, l.Path, l.Bytes); err == nil {
+		if m, err := fold.Decode(st.Checkout.Record.Slug, l.Path, l.Bytes); err == nil {
 			item.ID, item.Title = string(m.ID), m.Title
 		}
 		list.Items = append(list.Items, item)
@@ -113,10 +115,10 @@ func (d *Daemon) ForgetLost(ctx context.Context, sc fold.Scope, slug string) (wi
 	if err != nil {
 		return wire.LostForgotten{}, err
 	}
-	defer st.letGo()
-	n, err := st.store.ForgetLost(ctx)
+	defer st.Release()
+	n, err := st.Store.ForgetLost(ctx)
 	if err == nil {
-		st.co.note(lostNotice, "")
+		st.Checkout.Note(checkout.LostNotice, "")
 	}
 	return wire.LostForgotten{Count: n}, err
 }

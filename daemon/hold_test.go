@@ -57,7 +57,7 @@ func TestNoCommitsWithoutAutoCommit(t *testing.T) {
 	m.cfg = conf.Default()
 	m.cfg.AutoCommit = false
 	m.restart()
-	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
 	if !p.exists(p.described("main.go")) {
 		t.Error("not described")
 	}

@@ -151,7 +151,7 @@ func aliasBomb() string {
 func TestAFoldFolderThatIsALink(t *testing.T) {
 	t.Parallel()
 	outside := realDir(t)
-	dir := newCheckout(t, map[string]string{"main.go": "package main\n"})
+	dir := New(t, map[string]string{"main.go": "package main\n"})
 	if err := os.Symlink(outside, filepath.Join(dir, "fold")); err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestIgnoreFilesAreFollowedAtOnce(t *testing.T) {
 func TestVendoredAndIgnoredTreesAreNeitherWalkedNorWatched(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{"main.go": mainGo, "src/a.go": "package src\n", ".gitignore": "/target/\n/later/\n", "vendor/x/x.go": "package x\n"})
+	dir := New(t, map[string]string{"main.go": mainGo, "src/a.go": "package src\n", ".gitignore": "/target/\n/later/\n", "vendor/x/x.go": "package x\n"})
 	tree := func(at string, modules int) { // of five directories each
 		for i := range modules {
 			for _, sub := range []string{"", "lib", "lib/in", "test", "dist"} {
@@ -121,9 +121,9 @@ func TestVendoredAndIgnoredTreesAreNeitherWalkedNorWatched(t *testing.T) {
 // worktrees are checkouts of their own.
 func TestRepositoriesInsideAreSkipped(t *testing.T) {
 	t.Parallel()
-	other := newCheckout(t, map[string]string{"lib.go": "package lib // grebe\n"})
+	other := New(t, map[string]string{"lib.go": "package lib // grebe\n"})
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	dir := New(t, map[string]string{"main.go": mainGo})
 	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
 	git(t, dir, "commit", "-q", "-m", "Add a submodule")
 	git(t, dir, "worktree", "add", "-q", "wt", "-b", "topic")
@@ -187,7 +187,7 @@ func TestSparseCheckouts(t *testing.T) {
 func newLocalProject(t *testing.T, files map[string]string) *project {
 	t.Helper()
 	m := newMachine(t)
-	return m.add(newCheckout(t, files), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
+	return m.add(New(t, files), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
 }
 
 // watches waits until the watcher stands and all was looked at once more.

@@ -14,7 +14,7 @@ import (
 func TestImportsFollowTheTree(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{
+	dir := New(t, map[string]string{
 		"cmd/a.go":     "package cmd\n\nimport \"example.com/zoo/deep\"\n\nfunc A() { deep.B() }\n",
 		"deep/deep.go": "package deep\n\nfunc B() {}\n",
 		"web/app.js":   "import { feed } from './feed'\nexport function start() { feed() }\n",

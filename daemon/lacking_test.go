@@ -83,7 +83,7 @@ func TestWhatOccursNowhereIsSaid(t *testing.T) {
 	if r := p.reply(wire.SearchRequest{Query: "widget numbats gate zzzyx", MinScore: bound}); len(r.Results) != 1 {
 		t.Errorf("%d results are above the second", len(r.Results))
 	}
-	other := p.add(newCheckout(t, map[string]string{"a.go": "package a\n\nfunc frobnicateWidget() {}\n"}), wire.ProjectCreate{Slug: "other"})
+	other := p.add(New(t, map[string]string{"a.go": "package a\n\nfunc frobnicateWidget() {}\n"}), wire.ProjectCreate{Slug: "other"})
 	other.search(wire.SearchRequest{Query: "frobnicateWidget", WaitForPending: true})
 	r, err := p.d.SearchAll(p.ctx(), local(), wire.SearchRequest{Query: "frobnicateWidget"})
 	if err != nil || len(r.NotFound) > 0 || r.Results[0].Project != "other" {

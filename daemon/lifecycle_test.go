@@ -127,7 +127,7 @@ func TestHistory(t *testing.T) {
 // removed and cloned again.
 func TestTheMirrorBringsItBack(t *testing.T) {
 	t.Parallel()
-	origin := newCheckout(t, map[string]string{"main.go": mainGo})
+	origin := New(t, map[string]string{"main.go": mainGo})
 	dir := filepath.Join(realDir(t), "app")
 	git(t, origin, "clone", "-q", origin, dir)
 	p := newMachine(t).add(dir, wire.ProjectCreate{})
@@ -160,7 +160,7 @@ func TestTheMirrorBringsItBack(t *testing.T) {
 		t.Fatalf("add does not offer the mirror: %v, %v", added.Notices, err)
 	}
 	// the way that the notice tells
-	if _, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: newCheckout(t, map[string]string{"x.go": mainGo}), FromMirror: true}); !errors.Is(err, fold.ErrNotFound) {
+	if _, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: New(t, map[string]string{"x.go": mainGo}), FromMirror: true}); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("from-mirror of an unknown remote = %v", err)
 	}
 	if err := p.d.RemoveProject(p.ctx(), local(), added.Project.Slug, wire.ProjectRemove{Purge: true}); err != nil {
@@ -240,7 +240,7 @@ func TestProjectRulesAreFollowed(t *testing.T) {
 func TestStopDuringWork(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, sampleTree())
+	dir := New(t, sampleTree())
 	added, err := m.d.AddProject(m.ctx(), local(), wire.ProjectCreate{Path: dir, Slug: "app"})
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestACheckoutIsRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.d = d
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	dir := New(t, map[string]string{"main.go": mainGo})
 	added := make(chan error, 1)
 	go func() {
 		_, err := d.AddProject(m.ctx(), local(), wire.ProjectCreate{Path: dir, Slug: "app"})

@@ -185,7 +185,7 @@ func TestFiltersActInsideTheChannels(t *testing.T) {
 func TestSearchOverAllProjects(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"main.go": mainGo})
-	q := p.add(newCheckout(t, map[string]string{"lib.go": "package lib\n\n// QuokkaHabitat is where they live.\nfunc QuokkaHabitat() {}\n"}), wire.ProjectCreate{Slug: "lib"})
+	q := p.add(New(t, map[string]string{"lib.go": "package lib\n\n// QuokkaHabitat is where they live.\nfunc QuokkaHabitat() {}\n"}), wire.ProjectCreate{Slug: "lib"})
 	reply, err := p.d.SearchAll(p.ctx(), local(), wire.SearchRequest{Query: "quokka", WaitForPending: true, Explain: true})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -22,31 +24,31 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 		if err != nil {
 			return list, err
 		}
-		d.parts.embedders.Reload(cfg)
+		d.parts.Models.Reload(cfg)
 	}
 	for _, co := range d.sorted() {
-		item := wire.ProjectEmbedder{Slug: co.rec.Slug}
-		st := co.holdIfOpen()
-		want := co.embedders.Choice(co.rec.Slug)
+		item := wire.ProjectEmbedder{Slug: co.Record.Slug}
+		st := co.Look()
+		want := co.Models.Choice(co.Record.Slug)
 		if want.Refused != nil {
-			item.Notice = fmt.Sprintf("%s is not used: %v%s", want.Name, want.Refused, hintAfter(want.Refused))
+			item.Notice = fmt.Sprintf("%s is not used: %v%s", want.Name, want.Refused, checkout.HintAfter(want.Refused))
 		}
 		if st != nil {
-			if m := st.vectors.Serving(); m != nil {
+			if m := st.Vectors.Serving(); m != nil {
 				if m.Spec == want.Spec() { // its weight may be another
-					st.recall.Use(co.searching(m))
+					st.Recall.Use(co.Searching(m))
 				}
-				item.Embedder = co.embedder(ctx, m)
+				item.Embedder = co.Embedder(ctx, m)
 			}
-			st.letGo()
-		} else if co.view().repo != nil {
+			st.Release()
+		} else if co.View().Repo != nil {
 			var p wire.ProjectStatus
-			co.lastCounts(ctx, &p)
+			co.LastCounts(ctx, &p)
 			item.Embedder = p.Embedder
 		}
-		if co.view().repo != nil {
-			co.hurry()
-			co.add(work.Task{Kind: work.Embed, Priority: work.Soon})
+		if co.View().Repo != nil {
+			co.Hurry()
+			co.Add(work.Task{Kind: work.Embed, Priority: work.Soon})
 		}
 		list.Items = append(list.Items, item)
 	}

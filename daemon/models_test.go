@@ -68,7 +68,7 @@ func newModelProject(t *testing.T, files map[string]string) *project {
 			return cfg, err
 		}
 	})
-	return m.add(newCheckout(t, files), wire.ProjectCreate{Slug: "app"})
+	return m.add(New(t, files), wire.ProjectCreate{Slug: "app"})
 }
 
 const otterGo = "package app\n\n// Otter swims in the river and eats fish.\nfunc Otter() {}\n"

@@ -62,7 +62,7 @@ func TestASearchTouchesWhatItReturns(t *testing.T) {
 		t.Skip("SKIP: runs a daemon")
 	}
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.cfg.TouchOnSearch = true })
-	p := m.add(newCheckout(t, map[string]string{"main.go": "package main\n"}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"main.go": "package main\n"}), wire.ProjectCreate{Slug: "app"})
 	for i := range 6 {
 		p.addMemory(wire.MemoryCreate{Title: fmt.Sprintf("Quokka %d", i), Content: fmt.Sprintf("The quokka eats %02d times. ", i) + strings.Repeat("Leaves and grass. ", 30)})
 	}
@@ -103,7 +103,7 @@ func TestASearchTouchesWhatItReturns(t *testing.T) {
 func TestAProjectThatIsAwayKeepsItsPlaces(t *testing.T) {
 	t.Parallel()
 	p := quokkas(t, 2)
-	other := p.add(newCheckout(t, map[string]string{"a.go": "package a\n\n// Quokka is fed.\nfunc Quokka() {}\n", "b.go": "package a\n\n// Feed feeds a quokka.\nfunc Feed() {}\n"}), wire.ProjectCreate{Slug: "other"})
+	other := p.add(New(t, map[string]string{"a.go": "package a\n\n// Quokka is fed.\nfunc Quokka() {}\n", "b.go": "package a\n\n// Feed feeds a quokka.\nfunc Feed() {}\n"}), wire.ProjectCreate{Slug: "other"})
 	other.search(wire.SearchRequest{Query: "quokka", WaitForPending: true})
 	away := false
 	doors := []recall.Lender{p.d.Lender(p.slug), p.d.Lender("other")}

@@ -28,7 +28,7 @@ func commitsFind(p *project, in wire.SearchRequest) []string {
 // what is committed, and what a rewrite takes away.
 func TestPastCommitsVoteForTheirFiles(t *testing.T) {
 	t.Parallel()
-	dir := newCheckout(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n", "lib/run.go": "package lib\n\nfunc Run() {}\n"})
+	dir := New(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n", "lib/run.go": "package lib\n\nfunc Run() {}\n"})
 	change := func(name, text, message string) {
 		writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 		git(t, dir, "add", "-A")
@@ -73,10 +73,10 @@ func TestPastCommitsVoteForTheirFiles(t *testing.T) {
 func TestVotesKeepToTheirProject(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"main.go": "package main\n\nfunc main() {}\n"}
-	dir := newCheckout(t, files)
+	dir := New(t, files)
 	git(t, dir, "commit", "-q", "--amend", "-m", "Mend quokka starvation")
 	m := newMachine(t)
-	one, two := m.add(dir, wire.ProjectCreate{Slug: "one"}), m.add(newCheckout(t, files), wire.ProjectCreate{Slug: "two"})
+	one, two := m.add(dir, wire.ProjectCreate{Slug: "one"}), m.add(New(t, files), wire.ProjectCreate{Slug: "two"})
 	reply, err := m.d.SearchAll(context.Background(), local(), wire.SearchRequest{Query: "quokka"})
 	if err != nil || len(reply.Results) != 1 || reply.Results[0].Project != one.slug {
 		t.Errorf("SearchAll = %+v, %v; want the file of %s alone, not of %s", reply.Results, err, one.slug, two.slug)

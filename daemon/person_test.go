@@ -176,7 +176,7 @@ func TestARenameCarriesWordsAndLinks(t *testing.T) {
 // rewrite or delete what the other made.
 func TestReplicasAtDifferentTips(t *testing.T) {
 	t.Parallel()
-	origin := newCheckout(t, map[string]string{"a.go": poolGo, "b.go": "package pool\n\n// Old goes away.\nfunc Old() {}\n", "c.go": "package pool\n\nfunc C() {}\n"})
+	origin := New(t, map[string]string{"a.go": poolGo, "b.go": "package pool\n\n// Old goes away.\nfunc Old() {}\n", "c.go": "package pool\n\nfunc C() {}\n"})
 	behindDir, aheadDir := filepath.Join(realDir(t), "app"), filepath.Join(realDir(t), "app")
 	git(t, origin, "clone", "-q", origin, behindDir)
 	git(t, origin, "clone", "-q", origin, aheadDir)

@@ -19,24 +19,24 @@ func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.
 	if err != nil {
 		return wire.Prime{}, err
 	}
-	defer st.letGo()
-	p, _ := st.co.brief()
+	defer st.Release()
+	p, _ := st.Checkout.Brief()
 	waiting, cancel := context.WithTimeout(ctx, primeWait)
-	late := p.State == "ready" && st.co.settled(waiting) != nil // else the state says so
+	late := p.State == "ready" && st.Checkout.Settled(waiting) != nil // else the state says so
 	cancel()
-	counts, err := st.index.Counts(ctx)
+	counts, err := st.Index.Counts(ctx)
 	if err != nil {
 		return wire.Prime{}, err
 	}
-	out := wire.Prime{Project: p.Slug, Path: p.Path, State: p.State, Memories: counts.Memories, Notices: st.co.troubles()}
+	out := wire.Prime{Project: p.Slug, Path: p.Path, State: p.State, Memories: counts.Memories, Notices: st.Checkout.Troubles()}
 	if p.Reason != "" {
 		out.Notices = append(out.Notices, p.Reason+"; "+p.Hint)
 	}
 	if late {
 		out.Notices = append(out.Notices, "what was written last is still being indexed, and may be missing here")
 	}
-	if text := st.co.overdue(ctx); text != "" {
+	if text := st.Checkout.Overdue(ctx); text != "" {
 		out.Notices = append(out.Notices, text)
 	}
-	return st.recall.Prime(ctx, out, in.Budget)
+	return st.Recall.Prime(ctx, out, in.Budget)
 }

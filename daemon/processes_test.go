@@ -14,7 +14,7 @@ import (
 func TestFewGitProcesses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{"main.go": mainGo, "lib/lib.go": "package lib // grebe\n"})
+	dir := New(t, map[string]string{"main.go": mainGo, "lib/lib.go": "package lib // grebe\n"})
 	p := m.add(dir, wire.ProjectCreate{Slug: "app"})
 	lib := p.described("lib/lib.go")
 	p.eventually("the files are described", func() bool { return p.found("grebe", "lib/lib.go") && p.exists(lib) })

@@ -261,11 +261,11 @@ type project struct {
 func newProject(t *testing.T, files map[string]string) *project {
 	t.Helper()
 	m := newMachine(t)
-	return m.add(newCheckout(t, files), wire.ProjectCreate{Slug: "app"})
+	return m.add(New(t, files), wire.ProjectCreate{Slug: "app"})
 }
 
 // newCheckout makes a git checkout with one commit of files.
-func newCheckout(t *testing.T, files map[string]string) string {
+func New(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := realDir(t)
 	git(t, dir, "init", "-q")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/evolve"
 	"github.com/foldwatch/foldwatch/gitops/history"
@@ -26,7 +28,7 @@ func (d *Daemon) Proposals(ctx context.Context, sc fold.Scope, slug string, in w
 	if err != nil {
 		return list, err
 	}
-	only := state.ProposalState(firstOf(in.State, string(state.ProposalOpen)))
+	only := state.ProposalState(checkout.FirstOf(in.State, string(state.ProposalOpen)))
 	switch only {
 	case state.ProposalOpen, state.ProposalAccepted, state.ProposalRejected:
 	case "all":
@@ -42,9 +44,9 @@ func (d *Daemon) Proposals(ctx context.Context, sc fold.Scope, slug string, in w
 	if err != nil {
 		return list, err
 	}
-	defer st.letGo()
-	slug = st.co.rec.Slug
-	all, err := d.parts.state.Proposals(ctx, slug, only, after, in.Limit+1)
+	defer st.Release()
+	slug = st.Checkout.Record.Slug
+	all, err := d.parts.State.Proposals(ctx, slug, only, after, in.Limit+1)
 	if err != nil {
 		return list, err
 	}
@@ -53,10 +55,10 @@ func (d *Daemon) Proposals(ctx context.Context, sc fold.Scope, slug string, in w
 		last := all[in.Limit-1]
 		list.NextCursor = state.ProposalCursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
 	}
-	if list.Open, err = d.parts.state.OpenProposals(ctx, slug); err != nil {
+	if list.Open, err = d.parts.State.OpenProposals(ctx, slug); err != nil {
 		return list, err
 	}
-	rows, err := st.rowsOf(ctx, all)
+	rows, err := st.RowsOf(ctx, all)
 	if err != nil {
 		return list, err
 	}
@@ -72,12 +74,12 @@ func (d *Daemon) Proposal(ctx context.Context, sc fold.Scope, slug, id string) (
 	if err != nil {
 		return wire.Proposal{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	p, out, err := proposalOf(ctx, st, id)
 	if err != nil || p.State != state.ProposalOpen || p.Kind != state.ProposeMerge {
 		return out, err
 	}
-	m, err := st.door().PlanMerge(ctx, seen(p, 0), seen(p, 1))
+	m, err := st.Writes.PlanMerge(ctx, checkout.Seen(p, 0), checkout.Seen(p, 1))
 	switch {
 	case errors.Is(err, fold.ErrConflict), errors.Is(err, fold.ErrNotFound):
 		out.Stale = true // the index may not know yet
@@ -100,7 +102,7 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if err != nil {
 		return wire.ProposalAccepted{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	p, _, err := proposalOf(ctx, st, id)
 	if err != nil {
 		return wire.ProposalAccepted{}, err
@@ -110,9 +112,9 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	}
 	var out wire.ProposalAccepted
 	if p.State == state.ProposalAccepted {
-		out, err = st.accepted(ctx, p)
+		out, err = st.Accepted(ctx, p)
 	} else {
-		out, err = st.co.accept(ctx, st.stores, sc, p)
+		out, err = st.Checkout.Accept(ctx, st.Stores, sc, p)
 	}
 	if err != nil {
 		return wire.ProposalAccepted{}, err
@@ -120,7 +122,7 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if _, out.Proposal, err = proposalOf(ctx, st, p.ID); err != nil {
 		return wire.ProposalAccepted{}, err
 	}
-	out.WriteReply, err = st.co.answered(out.WriteReply, nil)
+	out.WriteReply, err = st.Checkout.Answered(out.WriteReply, nil)
 	return out, err
 }
 
@@ -130,7 +132,7 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if err != nil {
 		return wire.Proposal{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	p, _, err := proposalOf(ctx, st, id)
 	if err != nil {
 		return wire.Proposal{}, err
@@ -139,7 +141,7 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 	case state.ProposalAccepted:
 		return wire.Proposal{}, fmt.Errorf("proposal %s was accepted: %w", p.ID, fold.WithHint(fold.ErrConflict, "foldwatch restore --commit REV takes it back; foldwatch log names the commit"))
 	case state.ProposalOpen:
-		err = d.parts.state.DecideProposal(ctx, st.co.rec.Slug, p.ID, state.ProposalRejected, sc.Author, st.co.now())
+		err = d.parts.State.DecideProposal(ctx, st.Checkout.Record.Slug, p.ID, state.ProposalRejected, sc.Author, st.Checkout.Now())
 		if err != nil {
 			return wire.Proposal{}, err
 		}
@@ -149,17 +151,17 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 }
 
 // proposalOf returns the proposal that id names, as it is stored and as it is told.
-func proposalOf(ctx context.Context, h *hold, id string) (state.Proposal, wire.Proposal, error) {
+func proposalOf(ctx context.Context, h *checkout.Lease, id string) (state.Proposal, wire.Proposal, error) {
 	id = strings.ToLower(strings.TrimSpace(id))
 	if len(id) < 4 || len(id) > 16 || strings.Trim(id, "0123456789abcdef") != "" {
 		return state.Proposal{}, wire.Proposal{}, fmt.Errorf("%.40q is no id of a proposal: 16 hex digits, or the first 4 or more of one: %w", id, fold.ErrInvalid)
 	}
-	p, err := h.co.parts.state.Proposal(ctx, h.co.rec.Slug, id)
+	p, err := h.Checkout.Shared.State.Proposal(ctx, h.Checkout.Record.Slug, id)
 	if err != nil {
 		return p, wire.Proposal{}, err
 	}
-	rows, err := h.rowsOf(ctx, []state.Proposal{p})
-	return p, wireProposal(h.co.rec.Slug, p, rows), err
+	rows, err := h.RowsOf(ctx, []state.Proposal{p})
+	return p, wireProposal(h.Checkout.Record.Slug, p, rows), err
 }
 
 // wireProposal is a proposal as it is told, by what the index has of its memories.
@@ -187,7 +189,7 @@ func wireProposal(slug string, p state.Proposal, rows map[fold.ID]index.Row) wir
 	case p.Kind == state.ProposeMerge && len(ids) == 2:
 		out.Does = fmt.Sprintf("%s takes in what %s has beyond it, and supersedes it: links to that lead here, and it is removed (foldwatch restore brings it back)", ids[0].ID, ids[1].ID)
 	case p.Kind == state.ProposeLink && len(ids) == 2:
-		out.Does = fmt.Sprintf("%s gets a link of type %s to %s", ids[0].ID, firstOf(p.LinkType, string(fold.LinkRelated)), ids[1].ID)
+		out.Does = fmt.Sprintf("%s gets a link of type %s to %s", ids[0].ID, checkout.FirstOf(p.LinkType, string(fold.LinkRelated)), ids[1].ID)
 	case len(ids) > 0:
 		out.Does = ids[0].ID + " gets another context, or tags"
 	}

@@ -104,7 +104,7 @@ func TestNearDuplicatesAreMergedWhenAccepted(t *testing.T) {
 func TestProposalsAreAcceptedByThemselvesWhereTheUserWants(t *testing.T) {
 	t.Parallel()
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.cfg.Evolve = "auto" })
-	p := m.add(newCheckout(t, nil), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, nil), wire.ProjectCreate{Slug: "app"})
 	ctx := p.ctx()
 	short := p.addMemory(wire.MemoryCreate{Content: saidShort, Title: "Session storage", Type: "decision"})
 	p.addMemory(wire.MemoryCreate{Content: saidLong, Title: "Session storage", Type: "decision"})

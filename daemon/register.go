@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -26,7 +28,7 @@ import (
 // AddProject registers the checkout at in.Path and starts its loop. A checkout
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	ctx = usergit.WithCounter(ctx, &d.parts.gitProcesses)
+	ctx = usergit.WithCounter(ctx, &d.parts.GitProcesses)
 	if !sc.Admin || !sc.All {
 		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
 	}
@@ -55,7 +57,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 			return added, err
 		}
 	}
-	added.Key = co.rec.Key
+	added.Key = co.Record.Key
 	if in.Sync {
 		on, err := d.turnOn(ctx, co, remote)
 		if err != nil {
@@ -83,7 +85,7 @@ func adviseAdd(err error, path string) {
 
 // register is AddProject without sync. It returns the checkout as it is, and added
 // without Created, if it is registered already.
-func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.ProjectCreate) (_ *checkout, added wire.ProjectAdded, err error) {
+func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.ProjectCreate) (_ *checkout.Checkout, added wire.ProjectAdded, err error) {
 	leave, err := d.changeRegistry(ctx)
 	if err != nil {
 		return nil, added, fmt.Errorf("register %s: %w", in.Path, err)
@@ -99,71 +101,71 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 	if err != nil {
 		return nil, added, fmt.Errorf("register %s: %w", in.Path, err)
 	}
-	if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
+	if err := d.parts.State.PutCheckout(ctx, rec); err != nil {
 		return nil, added, err
 	}
 	if err := d.noteRemote(ctx, rec, true); err != nil {
 		return nil, added, err
 	}
-	co = newCheckout(rec, d.parts)
-	co.project = project
+	co = checkout.New(rec, d.parts)
+	co.Project = project
 	d.mu.Lock()
 	d.checkouts[rec.Key] = co
 	d.mu.Unlock()
-	d.parts.bus.Publish("project:added", rec.Slug, nil) // before anything that happens in it
-	giveUp := func(err error) (*checkout, wire.ProjectAdded, error) {
-		d.parts.bus.Publish("project:removed", rec.Slug, nil)
+	d.parts.Events.Publish("project:added", rec.Slug, nil) // before anything that happens in it
+	giveUp := func(err error) (*checkout.Checkout, wire.ProjectAdded, error) {
+		d.parts.Events.Publish("project:removed", rec.Slug, nil)
 		return nil, added, errors.Join(err, d.forget(ctx, co))
 	}
 	select {
 	case d.starts <- co:
-	case <-d.parts.stopped:
+	case <-d.parts.Stopped:
 	case <-ctx.Done():
 		return nil, added, ctx.Err()
 	}
-	st, err := co.holdOpen(ctx)
+	st, err := co.Acquire(ctx)
 	if err != nil {
 		return giveUp(err)
 	}
-	defer st.letGo()
-	if in.FromMirror && st.store.Tip() == "" {
-		if _, err := st.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
-			st.letGo()
+	defer st.Release()
+	if in.FromMirror && st.Store.Tip() == "" {
+		if _, err := st.Store.RestoreMirror(ctx, d.parts.Mirror(rec.ProjectID)); err != nil {
+			st.Release()
 			return giveUp(err)
 		}
 	}
-	if text := co.view().notices[driverNotice]; text != "" {
+	if text := co.View().Notices[checkout.DriverNotice]; text != "" {
 		notices = append(notices, text)
 	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
-	added.JobID = co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	added.JobID = co.Add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	return co, added, nil
 }
 
 // addAgain answers for a checkout that is registered already.
-func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	if in.FileMemories != "" && in.FileMemories != co.view().rec.FileMemories {
-		if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
+func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout.Checkout, in wire.ProjectCreate) (wire.ProjectAdded, error) {
+	if in.FileMemories != "" && in.FileMemories != co.View().Record.FileMemories {
+		if _, err := d.UpdateProject(ctx, sc, co.Record.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
 			return wire.ProjectAdded{}, err
 		}
 	}
-	if co.view().failed != nil || co.gone() != nil { // whoever adds it again has just mended it
-		if err := co.openAnew(ctx, false); err != nil {
+	if co.View().Failed != nil || co.Gone() != nil { // whoever adds it again has just mended it
+		if err := co.OpenAnew(ctx, false); err != nil {
 			return wire.ProjectAdded{}, err
 		}
 	}
-	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
-	h, err := co.holdOpen(ctx)
-	if err != nil && co.view().failed != nil { // just now: it learned only then that it stands anew
-		if err = co.openAnew(ctx, false); err == nil {
-			h, err = co.holdOpen(ctx)
+	added := wire.ProjectAdded{Project: d.project(co.Record.Slug)}
+	h, err := co.Acquire(ctx)
+	if err != nil && co.View().Failed != nil { // just now: it learned only then that it stands anew
+		if err = co.OpenAnew(ctx, false); err == nil {
+			h, err = co.Acquire(ctx)
 		}
 	}
 	if err != nil {
 		return added, err
 	}
-	defer h.letGo()
-	added.JobID = co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	defer h.Release()
+	added.JobID = co.Add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	return added, nil
 }
 
@@ -174,7 +176,7 @@ func (d *Daemon) changeRegistry(ctx context.Context) (leave func(), err error) {
 	select {
 	case d.registry <- struct{}{}:
 		return sync.OnceFunc(func() { <-d.registry }), nil
-	case <-d.parts.stopped:
+	case <-d.parts.Stopped:
 		return nil, fmt.Errorf("the daemon is stopping: %w", fold.ErrUnavailable)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("another checkout is being added or removed: %w", fold.ErrUnavailable)
@@ -197,19 +199,19 @@ func checkCreate(in wire.ProjectCreate) error {
 // shall get.
 func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCreate) (state.Checkout, conf.Project, []string, error) {
 	rec := state.Checkout{
-		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
-		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
+		Key: l.Key(), Path: checkout.FirstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
+		FoldDir: checkout.FirstOf(in.FoldDir, checkout.DefaultFoldDir), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
 	for _, co := range d.sorted() {
-		if co.rec.CommonDir != rec.CommonDir {
+		if co.Record.CommonDir != rec.CommonDir {
 			continue
 		}
-		if in.FoldDir != "" && in.FoldDir != co.rec.FoldDir {
+		if in.FoldDir != "" && in.FoldDir != co.Record.FoldDir {
 			return rec, conf.Project{}, nil, fmt.Errorf("the work trees of a repository share one folder of memories, and %s has it as %s/: %w",
-				co.rec.Path, co.rec.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
+				co.Record.Path, co.Record.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
 		}
-		rec.FoldDir = co.rec.FoldDir
-		rec.CommitTo = co.view().rec.CommitTo
+		rec.FoldDir = co.Record.FoldDir
+		rec.CommitTo = co.View().Record.CommitTo
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
 	p, found, err := repos.ProjectAt(foldPath)
@@ -227,7 +229,7 @@ func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCre
 			p = fetched
 		}
 		if p.Name == "" {
-			p.Name = filepath.Base(firstOf(l.MainTree, l.WorkTree, strings.TrimSuffix(l.CommonDir, ".git")))
+			p.Name = filepath.Base(checkout.FirstOf(l.MainTree, l.WorkTree, strings.TrimSuffix(l.CommonDir, ".git")))
 		}
 		if was, n, err := d.mirrored(ctx, rec.RemoteURL); err != nil {
 			return rec, p, nil, err
@@ -243,10 +245,10 @@ func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCre
 	} else if in.Slug != "" && in.Slug != p.Slug {
 		return rec, p, nil, fmt.Errorf("%s/project.toml names the project %q, not %q: %w", rec.FoldDir, p.Slug, in.Slug, fold.WithHint(fold.ErrConflict, "leave --slug out"))
 	}
-	rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, firstOf(in.Name, p.Name)
+	rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, checkout.FirstOf(in.Name, p.Name)
 	for _, co := range d.sorted() {
-		if co.rec.Slug == rec.Slug && co.rec.ProjectID != rec.ProjectID {
-			return rec, p, nil, fmt.Errorf("slug %q belongs to %s: %w", rec.Slug, co.rec.Path, fold.WithHint(fold.ErrConflict, "give this one another: --slug NAME"))
+		if co.Record.Slug == rec.Slug && co.Record.ProjectID != rec.ProjectID {
+			return rec, p, nil, fmt.Errorf("slug %q belongs to %s: %w", rec.Slug, co.Record.Path, fold.WithHint(fold.ErrConflict, "give this one another: --slug NAME"))
 		}
 	}
 	return rec, p, notices, nil
@@ -265,7 +267,7 @@ func (d *Daemon) fetchedProject(ctx context.Context, l *usergit.Repo) (conf.Proj
 		return p, false
 	}
 	for _, co := range d.sorted() {
-		if co.rec.Slug == p.Slug && co.rec.ProjectID != p.ID {
+		if co.Record.Slug == p.Slug && co.Record.ProjectID != p.ID {
 			return p, false
 		}
 	}
@@ -278,13 +280,13 @@ func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int
 	if remote == "" {
 		return conf.Project{}, 0, nil
 	}
-	text, err := d.parts.state.Fact(ctx, "remote:"+remote, "projects")
+	text, err := d.parts.State.Fact(ctx, "remote:"+remote, "projects")
 	if err != nil {
 		return conf.Project{}, 0, err
 	}
 	for line := range strings.Lines(text) {
 		id, slug, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if n, ok := gitops.MirrorHolds(d.parts.mirror(id)); ok && n > 0 {
+		if n, ok := gitops.MirrorHolds(d.parts.Mirror(id)); ok && n > 0 {
 			return conf.Project{ID: id, Slug: slug}, n, nil
 		}
 	}
@@ -298,7 +300,7 @@ func (d *Daemon) noteRemote(ctx context.Context, rec state.Checkout, belongs boo
 		return nil
 	}
 	subject := "remote:" + rec.RemoteURL
-	text, err := d.parts.state.Fact(ctx, subject, "projects")
+	text, err := d.parts.State.Fact(ctx, subject, "projects")
 	if err != nil {
 		return err
 	}
@@ -311,7 +313,7 @@ func (d *Daemon) noteRemote(ctx context.Context, rec state.Checkout, belongs boo
 			b.WriteString(line)
 		}
 	}
-	return d.parts.state.SetFact(ctx, subject, "projects", b.String())
+	return d.parts.State.SetFact(ctx, subject, "projects", b.String())
 }
 
 // freeSlug is the project's slug by the rule of design.md 4.
@@ -324,7 +326,7 @@ func (d *Daemon) freeSlug(in wire.ProjectCreate, rec state.Checkout) string {
 		base = fold.Slug(u[strings.LastIndexAny(u, "/:")+1:])
 	}
 	if base == "" {
-		base = fold.Slug(filepath.Base(firstOf(rec.MainTree, rec.Path)))
+		base = fold.Slug(filepath.Base(checkout.FirstOf(rec.MainTree, rec.Path)))
 	}
 	if base == "" {
 		base = "project"
@@ -333,7 +335,7 @@ func (d *Daemon) freeSlug(in wire.ProjectCreate, rec state.Checkout) string {
 	for n := 2; ; n++ {
 		taken := false
 		for _, co := range d.sorted() {
-			taken = taken || co.rec.Slug == slug
+			taken = taken || co.Record.Slug == slug
 		}
 		if !taken {
 			return slug
@@ -365,14 +367,14 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 	}
 	removed := 0
 	for _, co := range cos {
-		if in.Path != "" && in.Path != co.rec.Path {
+		if in.Path != "" && in.Path != co.Record.Path {
 			continue
 		}
 		removed++
 		if err := d.forget(ctx, co); err != nil {
-			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
+			return fmt.Errorf("remove %s: %w", co.Record.Path, err)
 		}
-		d.parts.bus.Publish("project:removed", co.rec.Slug, nil)
+		d.parts.Events.Publish("project:removed", co.Record.Slug, nil)
 	}
 	if removed == 0 {
 		return fmt.Errorf("project %s has no checkout at %s: %w", slug, in.Path, fold.ErrNotFound)
@@ -381,16 +383,16 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		return nil
 	}
 	for _, co := range cos {
-		if in.Path != "" && in.Path != co.rec.Path {
+		if in.Path != "" && in.Path != co.Record.Path {
 			continue
 		}
-		if _, err := d.of(sc, co.rec.Slug); errors.Is(err, fold.ErrNotFound) { // no other checkout of it is left
-			if err := d.parts.state.ForgetProposals(ctx, co.rec.Slug); err != nil {
-				return fmt.Errorf("purge %s: %w", co.rec.Path, err)
+		if _, err := d.of(sc, co.Record.Slug); errors.Is(err, fold.ErrNotFound) { // no other checkout of it is left
+			if err := d.parts.State.ForgetProposals(ctx, co.Record.Slug); err != nil {
+				return fmt.Errorf("purge %s: %w", co.Record.Path, err)
 			}
 		}
 		if err := d.purge(co); err != nil {
-			return fmt.Errorf("purge %s: %w", co.rec.Path, err)
+			return fmt.Errorf("purge %s: %w", co.Record.Path, err)
 		}
 	}
 	return nil
@@ -398,48 +400,48 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 
 // forget stops a checkout's loop and takes it out of the registry, with its
 // derived stores. Fold/ and history stay.
-func (d *Daemon) forget(ctx context.Context, co *checkout) error {
-	if err := co.stop(ctx); err != nil {
+func (d *Daemon) forget(ctx context.Context, co *checkout.Checkout) error {
+	if err := co.Stop(ctx); err != nil {
 		return err
 	}
 	d.mu.Lock()
-	delete(d.checkouts, co.rec.Key)
+	delete(d.checkouts, co.Record.Key)
 	d.keepCounts(co)
 	d.mu.Unlock()
-	if err := d.parts.state.DeleteCheckout(ctx, co.rec.Key); err != nil {
+	if err := d.parts.State.DeleteCheckout(ctx, co.Record.Key); err != nil {
 		return err
 	}
-	return os.RemoveAll(co.indexDir())
+	return os.RemoveAll(co.IndexDir())
 }
 
 // purge deletes fold/, the sidecar and the mirror of a checkout, except for what
 // another registered checkout still keeps: the linked worktrees of a repository
 // share fold/ and sidecar, its copies share the mirror. Fold/ is deleted only if
 // it is ours and git does not track it.
-func (d *Daemon) purge(co *checkout) error {
+func (d *Daemon) purge(co *checkout.Checkout) error {
 	ctx := context.Background()
 	var shared, sibling, mirrored bool
 	for _, other := range d.sorted() { // by what they keep, whatever name the caller used
-		shared = shared || sameMemory(other.view().rec, co.view().rec)
-		sibling = sibling || other.rec.CommonDir == co.rec.CommonDir
-		mirrored = mirrored || other.rec.ProjectID == co.rec.ProjectID
+		shared = shared || checkout.SameMemory(other.View().Record, co.View().Record)
+		sibling = sibling || other.Record.CommonDir == co.Record.CommonDir
+		mirrored = mirrored || other.Record.ProjectID == co.Record.ProjectID
 	}
 	var errs []error
-	if l, err := usergit.Locate(ctx, co.rec.Path); err == nil && !shared {
-		inGit := modeOf(co.view().rec) == modeTracked
+	if l, err := usergit.Locate(ctx, co.Record.Path); err == nil && !shared {
+		inGit := checkout.ModeOf(co.View().Record) == checkout.ModeTracked
 		l = l.InMode(inGit)
-		foldPath := l.FoldPath(co.rec.FoldDir)
-		t, terr := tracking(ctx, l, co.rec.FoldDir)
-		if _, ours, perr := repos.ProjectAt(foldPath); !inGit && terr == nil && !t.main && perr == nil && ours {
+		foldPath := l.FoldPath(co.Record.FoldDir)
+		t, terr := checkout.Tracking(ctx, l, co.Record.FoldDir)
+		if _, ours, perr := repos.ProjectAt(foldPath); !inGit && terr == nil && !t.Main && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
 		if !sibling || l.Linked { // else theirs lie in there
 			errs = append(errs, os.RemoveAll(l.StateDir()))
 		}
-		errs = append(errs, gitops.ForgetCopy(d.parts.mirror(co.rec.ProjectID), l))
+		errs = append(errs, gitops.ForgetCopy(d.parts.Mirror(co.Record.ProjectID), l))
 	}
 	if !mirrored {
-		errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(ctx, co.rec, false))
+		errs = append(errs, os.RemoveAll(d.parts.Mirror(co.Record.ProjectID)), d.noteRemote(ctx, co.Record, false))
 	}
 	return errors.Join(errs...)
 }

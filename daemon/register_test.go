@@ -42,7 +42,7 @@ func TestPurgeLeavesWhatOthersKeep(t *testing.T) {
 			t.Parallel()
 			base := realDir(t)
 			main := filepath.Join(base, "main")
-			git(t, base, "clone", "-q", newCheckout(t, map[string]string{"main.go": mainGo}), main)
+			git(t, base, "clone", "-q", New(t, map[string]string{"main.go": mainGo}), main)
 			p := newMachine(t).add(main, wire.ProjectCreate{Slug: "app"})
 			r := p.addMemory(wire.MemoryCreate{Title: "Kept", Content: "The quokka is fed at nine."})
 			p.committed(r.Path)
@@ -98,8 +98,8 @@ func TestPurgeLeavesWhatOthersKeep(t *testing.T) {
 func TestManyAddOneCheckout(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
-	other := newCheckout(t, map[string]string{"main.go": mainGo})
+	dir := New(t, map[string]string{"main.go": mainGo})
+	other := New(t, map[string]string{"main.go": mainGo})
 	var wg sync.WaitGroup
 	var created atomic.Int32
 	for i := range 8 {
@@ -215,7 +215,7 @@ func TestACopyKeepsItsOwnMemories(t *testing.T) {
 func TestTheProjectFileIsMadeAfterACrash(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
 	m.stop()
 	for _, path := range []string{p.file("fold"), p.file(".git/foldwatch"), filepath.Join(m.dirs().Data, "mirrors")} {
 		if err := os.RemoveAll(path); err != nil {
@@ -234,7 +234,7 @@ func TestTheProjectFileIsMadeAfterACrash(t *testing.T) {
 func TestABrokenProjectFileIsNotForeign(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"main.go": mainGo})
-	dir := newCheckout(t, map[string]string{"main.go": mainGo, "fold/project.toml": "[indexing]\nexclude = \"oops\n"})
+	dir := New(t, map[string]string{"main.go": mainGo, "fold/project.toml": "[indexing]\nexclude = \"oops\n"})
 	_, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: dir})
 	if !errors.Is(err, fold.ErrInvalid) || !strings.Contains(err.Error(), "project.toml:2") || !strings.HasPrefix(fold.Hint(err), "mend that line") {
 		t.Errorf("a broken project file: %v, hint %q", err, fold.Hint(err))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -27,7 +29,7 @@ import (
 // done again from the start if it was broken off, and does nothing where the slug is
 // that of the registration. Asked is that the caller goes on
 // to ask for a sync. It returns the checkout as it is then.
-func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkout, err error) {
+func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkout.Checkout, err error) {
 	leave, err := d.changeRegistry(ctx)
 	if err != nil {
 		return nil, err
@@ -39,49 +41,49 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	if co == nil {
 		return nil, fmt.Errorf("the checkout is not registered any more: %w", fold.ErrNotFound)
 	}
-	layout, err := usergit.Locate(ctx, co.rec.Path)
+	layout, err := usergit.Locate(ctx, co.Record.Path)
 	if err != nil {
 		return co, err
 	}
-	p, found, err := repos.ProjectAt(layout.FoldPath(co.rec.FoldDir))
-	if err != nil || !found || p.Slug == co.rec.Slug {
+	p, found, err := repos.ProjectAt(layout.FoldPath(co.Record.FoldDir))
+	if err != nil || !found || p.Slug == co.Record.Slug {
 		return co, err
 	}
-	was := co.rec.Slug
+	was := co.Record.Slug
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("take over the name %s of the remote for project %s: %w", p.Slug, was, err)
 		}
 	}()
-	var trees []*checkout
+	var trees []*checkout.Checkout
 	for _, other := range d.sorted() {
 		switch {
-		case sameMemory(other.view().rec, co.view().rec):
+		case checkout.SameMemory(other.View().Record, co.View().Record):
 			trees = append(trees, other)
-		case other.rec.Slug == p.Slug && other.rec.ProjectID != p.ID:
-			return co, fmt.Errorf("%s is called so already: %w", other.rec.Path,
+		case other.Record.Slug == p.Slug && other.Record.ProjectID != p.ID:
+			return co, fmt.Errorf("%s is called so already: %w", other.Record.Path,
 				fold.WithHint(fold.ErrConflict, "foldwatch remove there, and add it again with another --slug; then here: foldwatch sync"))
 		}
 	}
 	known := derivedIDs(ctx, co, p.Slug)
 	for _, tree := range trees {
-		if err := tree.stop(ctx); err != nil {
+		if err := tree.Stop(ctx); err != nil {
 			return co, err
 		}
 	}
 	ids, ferr := d.renameFiles(ctx, layout, co, p, known)
 	if ferr != nil { // go on as before: it is tried again
-		p = conf.Project{ID: co.rec.ProjectID, Slug: was}
+		p = conf.Project{ID: co.Record.ProjectID, Slug: was}
 	}
-	_, consent := co.sync.On()
-	co.sync.Turn(consent, p.Slug, asked)
+	_, consent := co.Sync.On()
+	co.Sync.Turn(consent, p.Slug, asked)
 	for _, tree := range trees {
-		rec := tree.view().rec
+		rec := tree.View().Record
 		if ferr == nil {
-			rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, firstOf(p.Name, rec.Name)
+			rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, checkout.FirstOf(p.Name, rec.Name)
 			err = d.renamed(ctx, tree, rec, ids)
 		}
-		now := newCheckout(rec, d.parts)
+		now := checkout.New(rec, d.parts)
 		d.mu.Lock()
 		d.checkouts[rec.Key] = now
 		d.keepCounts(tree)
@@ -91,35 +93,35 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 		}
 		select {
 		case d.starts <- now:
-		case <-d.parts.stopped:
+		case <-d.parts.Stopped:
 			return co, fmt.Errorf("the daemon is stopping: %w", fold.ErrUnavailable)
 		}
 	}
 	if err := errors.Join(ferr, err); err != nil {
 		return co, err
 	}
-	d.parts.bus.Publish("sync:renamed", co.rec.Slug, map[string]any{"was": was})
-	d.parts.log.InfoContext(ctx, "Project renamed", "project", co.rec.Slug, "was", was, "count", len(ids))
+	d.parts.Events.Publish("sync:renamed", co.Record.Slug, map[string]any{"was": was})
+	d.parts.Log.InfoContext(ctx, "Project renamed", "project", co.Record.Slug, "was", was, "count", len(ids))
 	return co, nil
 }
 
 // derivedIDs returns the new ids of the memories that the index knows and that follow
 // from the slug: also of those that have no file, but may be linked to.
-func derivedIDs(ctx context.Context, co *checkout, slug string) map[fold.ID]fold.ID {
+func derivedIDs(ctx context.Context, co *checkout.Checkout, slug string) map[fold.ID]fold.ID {
 	ids := map[fold.ID]fold.ID{}
-	h, err := co.holdOpen(ctx)
+	h, err := co.Acquire(ctx)
 	if err != nil {
 		return ids
 	}
-	defer h.letGo()
-	err = h.index.EachMemory(ctx, func(r index.Row) error {
-		if id, ok := derivedID(&r.Memory, co.rec.Slug, slug); ok {
+	defer h.Release()
+	err = h.Index.EachMemory(ctx, func(r index.Row) error {
+		if id, ok := derivedID(&r.Memory, co.Record.Slug, slug); ok {
 			ids[r.ID] = id
 		}
 		return nil
 	})
 	if err != nil { // links to what has no file stay as they are
-		co.log.WarnContext(ctx, "Index not read", "err", err)
+		co.Log.WarnContext(ctx, "Index not read", "err", err)
 	}
 	return ids
 }
@@ -143,12 +145,12 @@ func derivedID(m *fold.Memory, was, now string) (fold.ID, bool) {
 
 // renamed registers a work tree under its new slug, and drops what was derived under
 // the old one.
-func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec state.Checkout, ids map[fold.ID]fold.ID) error {
-	if err := d.parts.state.Rename(ctx, tree.rec.Slug, rec, ids); err != nil {
+func (d *Daemon) renamed(ctx context.Context, tree *checkout.Checkout, rec state.Checkout, ids map[fold.ID]fold.ID) error {
+	if err := d.parts.State.Rename(ctx, tree.Record.Slug, rec, ids); err != nil {
 		return err
 	}
-	errs := []error{d.noteRemote(ctx, tree.rec, false), d.noteRemote(ctx, rec, true), os.RemoveAll(tree.indexDir())}
-	if from, to := d.parts.mirror(tree.rec.ProjectID), d.parts.mirror(rec.ProjectID); from != to {
+	errs := []error{d.noteRemote(ctx, tree.Record, false), d.noteRemote(ctx, rec, true), os.RemoveAll(tree.IndexDir())}
+	if from, to := d.parts.Mirror(tree.Record.ProjectID), d.parts.Mirror(rec.ProjectID); from != to {
 		if _, held := gitops.MirrorHolds(to); !held {
 			if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
@@ -161,23 +163,23 @@ func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec state.Checkout
 // renameFiles gives the memories in fold/ whose ids follow from the slug those of
 // project p, and rewrites the links to them. Known are ids of memories without a file.
 // It returns all ids that changed. The checkout is not open meanwhile.
-func (d *Daemon) renameFiles(ctx context.Context, layout *usergit.Repo, co *checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
+func (d *Daemon) renameFiles(ctx context.Context, layout *usergit.Repo, co *checkout.Checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
 	store, err := gitops.OpenStore(ctx, gitops.StoreOptions{
-		Repo: layout, FoldDir: co.rec.FoldDir, Slug: p.Slug, Log: co.log, Now: d.parts.now, Check: co.checkFile,
+		Repo: layout, FoldDir: co.Record.FoldDir, Slug: p.Slug, Log: co.Log, Now: d.parts.Now, Check: co.CheckFile,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	files, err := memoryFiles(store, layout.FoldPath(co.rec.FoldDir), co.rec.Slug)
+	files, err := memoryFiles(store, layout.FoldPath(co.Record.FoldDir), co.Record.Slug)
 	if err != nil {
 		return nil, err
 	}
 	ids := known
 	for _, f := range files {
-		if id, ok := derivedID(f.m, co.rec.Slug, p.Slug); ok {
+		if id, ok := derivedID(f.m, co.Record.Slug, p.Slug); ok {
 			ids[f.m.ID] = id
-		} else if was, ok := derivedID(f.m, p.Slug, co.rec.Slug); ok {
+		} else if was, ok := derivedID(f.m, p.Slug, co.Record.Slug); ok {
 			ids[was] = f.m.ID // it has its new id since a call that was broken off: links to it may not
 		}
 	}

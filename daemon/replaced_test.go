@@ -30,7 +30,7 @@ func TestSyncMeetsARename(t *testing.T) {
 	t.Parallel()
 	remote, id := shared(t)
 	m := newMachine(t)
-	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "elsewhere"})
+	p := m.add(New(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "elsewhere"})
 	late := p.d.LateSync(p.dir)
 	on, err := p.d.AddRepository(p.ctx(), local(), p.slug, wire.RepositoryCreate{Remote: remote})
 	if err != nil || on.Project != "app" {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
@@ -31,22 +33,22 @@ func (d *Daemon) Repositories(ctx context.Context, sc fold.Scope, slug string) (
 	list := wire.RepositoryList{Items: []wire.Repository{}}
 	seen := map[string]bool{}
 	for _, co := range cos {
-		if !seen[co.rec.CommonDir] {
-			seen[co.rec.CommonDir] = true
-			list.Items = append(list.Items, co.repository(ctx))
+		if !seen[co.Record.CommonDir] {
+			seen[co.Record.CommonDir] = true
+			list.Items = append(list.Items, co.Repository(ctx))
 		}
 	}
 	return list, nil
 }
 
 // repositoryOf returns the checkout whose key is id.
-func (d *Daemon) repositoryOf(sc fold.Scope, slug, id string) (*checkout, error) {
+func (d *Daemon) repositoryOf(sc fold.Scope, slug, id string) (*checkout.Checkout, error) {
 	cos, err := d.of(sc, slug)
 	if err != nil {
 		return nil, err
 	}
 	for _, co := range cos {
-		if co.rec.Key == id {
+		if co.Record.Key == id {
 			return co, nil
 		}
 	}
@@ -64,11 +66,11 @@ func (d *Daemon) AddRepository(ctx context.Context, sc fold.Scope, slug string, 
 	if !sc.Admin {
 		return wire.RepositoryAdded{}, fmt.Errorf("sync project %s: %w", slug, fold.ErrForbidden)
 	}
-	layout, err := usergit.Locate(ctx, cos[0].rec.Path)
+	layout, err := usergit.Locate(ctx, cos[0].Record.Path)
 	if err != nil {
 		return wire.RepositoryAdded{}, err
 	}
-	if modeOf(cos[0].view().rec) == modeTracked { // whatever the remote is
+	if checkout.ModeOf(cos[0].View().Record) == checkout.ModeTracked { // whatever the remote is
 		return wire.RepositoryAdded{}, notSynced(cos[0])
 	}
 	remote, err := chooseRemote(ctx, sc, layout, in.Remote)
@@ -133,41 +135,41 @@ func hintRemotes(names []string) string {
 }
 
 // sends says what leaves this machine.
-func (r chosenRemote) sends(co *checkout) string {
+func (r chosenRemote) sends(co *checkout.Checkout) string {
 	return fmt.Sprintf("%s/ of %s (its memories as files, their history, your git name and e-mail as author; memories with visibility local and source files stay here) goes to the branch foldwatch of %s; to stop: foldwatch sync off",
-		co.rec.FoldDir, co.rec.Slug, r.address)
+		co.Record.FoldDir, co.Record.Slug, r.address)
 }
 
 // notSynced refuses to sync memories that the user's git tracks.
-func notSynced(co *checkout) error {
-	return fmt.Errorf("git tracks the memories of %s, so they are pulled and pushed with your branch, and not synced: %w", co.rec.Slug,
+func notSynced(co *checkout.Checkout) error {
+	return fmt.Errorf("git tracks the memories of %s, so they are pulled and pushed with your branch, and not synced: %w", co.Record.Slug,
 		fold.WithHint(fold.ErrInvalid, "git push; or keep them beside the branch: foldwatch untrack"))
 }
 
 // turnOn registers the user's consent and makes the first round.
-func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) (added wire.RepositoryAdded, err error) {
-	h, err := co.holdOpen(ctx)
+func (d *Daemon) turnOn(ctx context.Context, co *checkout.Checkout, remote chosenRemote) (added wire.RepositoryAdded, err error) {
+	h, err := co.Acquire(ctx)
 	if err != nil {
 		return added, err
 	}
-	tracked := h.tracked
-	h.letGo()
+	tracked := h.Tracked
+	h.Release()
 	if tracked {
 		return added, notSynced(co)
 	}
 	now := d.opt.Now().UTC()
-	rec := state.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
-	if _, was := co.sync.On(); was.Remote == rec.Remote {
+	rec := state.Sync{CommonDir: co.Record.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
+	if _, was := co.Sync.On(); was.Remote == rec.Remote {
 		rec.Since, rec.Synced, rec.Given = was.Since, was.Synced, was.Given || rec.Given
 	}
-	if err := d.parts.state.PutSync(ctx, rec); err != nil {
+	if err := d.parts.State.PutSync(ctx, rec); err != nil {
 		return added, err
 	}
-	co.sync.Turn(rec, co.rec.Slug, true)
-	co.note(fetchedNotice, "")
-	co.bus.Publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
+	co.Sync.Turn(rec, co.Record.Slug, true)
+	co.Note(checkout.FetchedNotice, "")
+	co.Events.Publish("sync:on", co.Record.Slug, map[string]any{"remote": rec.Remote})
 	co, reply, err := d.syncNow(ctx, co, false)
-	added = wire.RepositoryAdded{Repository: co.repository(ctx), Project: co.rec.Slug, Sends: remote.sends(co)}
+	added = wire.RepositoryAdded{Repository: co.Repository(ctx), Project: co.Record.Slug, Sends: remote.sends(co)}
 	if err == nil {
 		added.Synced = &reply
 		return added, nil
@@ -190,11 +192,11 @@ func (d *Daemon) RemoveRepository(ctx context.Context, sc fold.Scope, slug, id s
 	if !sc.Admin {
 		return fmt.Errorf("stop the sync of project %s: %w", slug, fold.ErrForbidden)
 	}
-	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
+	if err := d.parts.State.DeleteSync(ctx, co.Record.CommonDir); err != nil {
 		return err
 	}
-	co.sync.Turn(state.Sync{}, co.rec.Slug, false)
-	co.bus.Publish("sync:off", co.rec.Slug, nil)
+	co.Sync.Turn(state.Sync{}, co.Record.Slug, false)
+	co.Events.Publish("sync:off", co.Record.Slug, nil)
 	return nil
 }
 
@@ -205,7 +207,7 @@ func (d *Daemon) Sync(ctx context.Context, sc fold.Scope, slug, id string, in wi
 	if err != nil {
 		return wire.SyncReply{}, err
 	}
-	if !sc.CanWrite(co.rec.Slug) {
+	if !sc.CanWrite(co.Record.Slug) {
 		return wire.SyncReply{}, fmt.Errorf("sync project %s: %w", slug, fold.ErrForbidden)
 	}
 	_, reply, err := d.syncNow(ctx, co, in.Resync)
@@ -214,17 +216,17 @@ func (d *Daemon) Sync(ctx context.Context, sc fold.Scope, slug, id string, in wi
 
 // syncNow is Sync of a checkout. Where the remote calls the project by another slug
 // it goes on under that: it returns the checkout as it is then.
-func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*checkout, wire.SyncReply, error) {
+func (d *Daemon) syncNow(ctx context.Context, co *checkout.Checkout, resync bool) (*checkout.Checkout, wire.SyncReply, error) {
 	for try := range 3 {
-		runner, rec := co.sync.On()
+		runner, rec := co.Sync.On()
 		switch {
-		case runner == nil && modeOf(co.view().rec) == modeTracked:
+		case runner == nil && checkout.ModeOf(co.View().Record) == checkout.ModeTracked:
 			return co, wire.SyncReply{}, notSynced(co)
 		case runner == nil:
-			return co, wire.SyncReply{}, fmt.Errorf("sync of project %s is off: %w", co.rec.Slug, fold.WithHint(fold.ErrInvalid, "foldwatch sync on"))
+			return co, wire.SyncReply{}, fmt.Errorf("sync of project %s is off: %w", co.Record.Slug, fold.WithHint(fold.ErrInvalid, "foldwatch sync on"))
 		}
 		if try == 0 { // else it is just being opened, and this asks for its first round
-			h, err := co.holdOpen(ctx)
+			h, err := co.Acquire(ctx)
 			if now, ok := d.standsFor(ctx, co, err); ok {
 				co = now
 				continue
@@ -232,7 +234,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			if err != nil {
 				return co, wire.SyncReply{}, err
 			}
-			h.letGo()
+			h.Release()
 		}
 		out, err := runner.Ask(ctx, resync)
 		if now, ok := d.standsFor(ctx, co, err); ok {
@@ -240,7 +242,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			continue
 		}
 		if _, ok := errors.AsType[*repos.RenamedError](err); ok {
-			if co, err = d.rename(ctx, co.rec.Key, true); err != nil {
+			if co, err = d.rename(ctx, co.Record.Key, true); err != nil {
 				return co, wire.SyncReply{}, err
 			}
 			continue
@@ -248,18 +250,18 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 		if err != nil {
 			return co, wire.SyncReply{}, syncFailed(co, err, rec)
 		}
-		reply := wire.SyncReply{Project: co.rec.Slug, Remote: rec.Remote, Pushed: out.Pushed, Received: out.Received, Merged: out.Merged, Conflicts: out.Conflicts}
+		reply := wire.SyncReply{Project: co.Record.Slug, Remote: rec.Remote, Pushed: out.Pushed, Received: out.Received, Merged: out.Merged, Conflicts: out.Conflicts}
 		if out.Received+out.Merged > 0 {
 			waiting, cancel := context.WithTimeout(ctx, searchableMost)
-			if co.settled(waiting) != nil {
+			if co.Settled(waiting) != nil {
 				reply.Notices = append(reply.Notices, "what came is still being indexed")
 			}
 			cancel()
 		}
 		if resync && out.Published {
-			reply.Notices = append(reply.Notices, "the branch "+co.repository(ctx).Branch+" of the remote holds again what this machine has")
+			reply.Notices = append(reply.Notices, "the branch "+co.Repository(ctx).Branch+" of the remote holds again what this machine has")
 		}
-		r := co.repository(ctx)
+		r := co.Repository(ctx)
 		reply.Unpushed = r.Unpushed
 		for _, f := range r.Held {
 			reply.Notices = append(reply.Notices, f.Path+" is not taken in: "+f.Reason)
@@ -272,7 +274,7 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 // standsFor returns the checkout that took the place of co while a call of co failed
 // with err: a round of its own had just learned the name that the remote gives the
 // project, and co was stopped for that. It waits until such a change is through.
-func (d *Daemon) standsFor(ctx context.Context, co *checkout, err error) (*checkout, bool) {
+func (d *Daemon) standsFor(ctx context.Context, co *checkout.Checkout, err error) (*checkout.Checkout, bool) {
 	if !errors.Is(err, fold.ErrUnavailable) {
 		return nil, false
 	}
@@ -283,12 +285,12 @@ func (d *Daemon) standsFor(ctx context.Context, co *checkout, err error) (*check
 	defer leave()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.checkouts[co.rec.Key]
+	now := d.checkouts[co.Record.Key]
 	return now, now != nil && now != co
 }
 
 // syncFailed adds to an error of a round what is not known where it came up.
-func syncFailed(co *checkout, err error, rec state.Sync) error {
+func syncFailed(co *checkout.Checkout, err error, rec state.Sync) error {
 	bad, ok := errors.AsType[*rounds.Error](err)
 	switch {
 	case !ok:
@@ -296,7 +298,7 @@ func syncFailed(co *checkout, err error, rec state.Sync) error {
 	case bad.Err == nil: // a pause that was in force before the daemon began
 		return fmt.Errorf("%s: %w", rec.Reason, fold.WithHint(fold.ErrConflict, rec.Hint))
 	case bad.Kind == "" && fold.Hint(err) == "":
-		return fold.WithHint(err, co.holdHint())
+		return fold.WithHint(err, co.HoldHint())
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func beast(name string) string {
 func TestStoresRest(t *testing.T) {
 	t.Parallel()
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.rest = 50 * time.Millisecond })
-	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo, "emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"main.go": mainGo, "emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "app"})
 	note := p.addMemory(wire.MemoryCreate{Title: "Kept", Content: "Kept while the stores rest."})
 	p.committed(note.Path)
 	p.settle()
@@ -126,7 +126,7 @@ func TestFewStoresAreOpen(t *testing.T) {
 	names := []string{"Numbat", "Quoll", "Bettong", "Potoroo", "Wombat", "Dunnart", "Planigale", "Bandicoot", "Wallaroo", "Cuscus", "Glider", "Tuan"}
 	var all []*project
 	for i, name := range names {
-		dir := newCheckout(t, map[string]string{"beast.go": beast(name), "shared.go": beast("Marsupial" + name)})
+		dir := New(t, map[string]string{"beast.go": beast(name), "shared.go": beast("Marsupial" + name)})
 		all = append(all, m.add(dir, wire.ProjectCreate{Slug: fmt.Sprintf("app%02d", i)}))
 	}
 	bounded := func(when string) {
@@ -213,7 +213,7 @@ func TestNothingIsLostWhileStoresAreOpenedAndClosed(t *testing.T) {
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.most, m.rest = most, time.Millisecond })
 	var all []*project
 	for i := range many {
-		dir := newCheckout(t, map[string]string{"main.go": mainGo, "lib.go": beast(fmt.Sprintf("Beast%d", i))})
+		dir := New(t, map[string]string{"main.go": mainGo, "lib.go": beast(fmt.Sprintf("Beast%d", i))})
 		all = append(all, m.add(dir, wire.ProjectCreate{Slug: fmt.Sprintf("app%d", i)}))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -314,8 +314,8 @@ func TestNothingIsLostWhileStoresAreOpenedAndClosed(t *testing.T) {
 func TestWhoIsAskedAllTheTimeGivesWay(t *testing.T) {
 	t.Parallel()
 	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.most = 1 })
-	p := m.add(newCheckout(t, map[string]string{"emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "busy"})
-	q := m.add(newCheckout(t, map[string]string{"quoll.go": beast("Quoll")}), wire.ProjectCreate{Slug: "calm"})
+	p := m.add(New(t, map[string]string{"emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "busy"})
+	q := m.add(New(t, map[string]string{"quoll.go": beast("Quoll")}), wire.ProjectCreate{Slug: "calm"})
 	ctx, over := m.ctx(), make(chan struct{})
 	var wg sync.WaitGroup
 	for range 4 {
@@ -353,7 +353,7 @@ func TestAnIndexDeletedAtRestIsBuiltAgain(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			m := newMachineWith(t, t.TempDir(), func(m *machine) { m.rest = 50 * time.Millisecond })
-			p := m.add(newCheckout(t, map[string]string{"main.go": mainGo, "emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "app"})
+			p := m.add(New(t, map[string]string{"main.go": mainGo, "emu.go": beast("Emu")}), wire.ProjectCreate{Slug: "app"})
 			before := p.status()
 			p.resting()
 			if err := os.RemoveAll(filepath.Join(p.d.IndexDir(p.dir), what)); err != nil {

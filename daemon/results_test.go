@@ -46,7 +46,7 @@ func ids(results []wire.SearchResult) []string {
 func TestPagesFitTogether(t *testing.T) {
 	t.Parallel()
 	p := quokkas(t, 13)
-	other := p.add(newCheckout(t, map[string]string{"lib.go": "package lib\n\n// Quokka is fed.\nfunc Quokka() {}\n"}), wire.ProjectCreate{Slug: "other"})
+	other := p.add(New(t, map[string]string{"lib.go": "package lib\n\n// Quokka is fed.\nfunc Quokka() {}\n"}), wire.ProjectCreate{Slug: "other"})
 	other.search(wire.SearchRequest{Query: "quokka", WaitForPending: true})
 	one := func(in wire.SearchRequest) (wire.SearchReply, error) { return p.d.Search(p.ctx(), local(), p.slug, in) }
 	all := func(in wire.SearchRequest) (wire.SearchReply, error) { return p.d.SearchAll(p.ctx(), local(), in) }
@@ -200,7 +200,7 @@ func TestResultsSayWhy(t *testing.T) {
 	t.Parallel()
 	key, lines := plantedKey()
 	_, key, _ = strings.Cut(key, "\n\n")
-	dir := newCheckout(t, map[string]string{
+	dir := New(t, map[string]string{
 		"pen/gate.go": "package pen\n\n// Close shuts the gate at dusk.\nfunc Close() {}\n",
 		"pen/key.go":  "package pen\n\n// PelicanKey opens the wombat house.\nconst PelicanKey = `" + key + "`\n",
 	})

@@ -57,7 +57,7 @@ const quollPy = "def quoll_den(depth):\n    \"\"\"Where quolls sleep.\"\"\"\n   
 func TestAFileThatCrashesItsParserIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	m, rewrite := newMachineParsing(t, parserThatWorks(t)+" quoll_den")
-	p := m.add(newCheckout(t, map[string]string{"quoll.py": quollPy, "plain.txt": "Nothing to parse.\n"}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"quoll.py": quollPy, "plain.txt": "Nothing to parse.\n"}), wire.ProjectCreate{Slug: "app"})
 	want := "cut as text (parser crashed)"
 	if got := p.problem("quoll.py"); got != want {
 		t.Fatalf("quoll.py: %q, want %q", got, want)
@@ -101,7 +101,7 @@ func TestAFileThatCrashesItsParserIsNotTriedAgain(t *testing.T) {
 func TestAFileThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	m, rewrite := newMachineParsing(t, "")
-	p := m.add(newCheckout(t, map[string]string{"quoll.py": quollPy}), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
+	p := m.add(New(t, map[string]string{"quoll.py": quollPy}), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
 	if got := p.problem("quoll.py"); !strings.Contains(got, "start chunk worker") {
 		t.Fatalf("quoll.py: %q", got)
 	}

@@ -19,14 +19,14 @@ import (
 // commit, and one with a commit whose settings ask for it.
 var fromWorkTree = map[string]func(t *testing.T, files map[string]string) (dir string, set func(m *machine)){
 	"unborn": func(t *testing.T, files map[string]string) (string, func(m *machine)) {
-		dir := newCheckout(t, nil)
+		dir := New(t, nil)
 		for name, text := range files {
 			writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 		}
 		return dir, func(*machine) {}
 	},
 	"worktree": func(t *testing.T, files map[string]string) (string, func(m *machine)) {
-		return newCheckout(t, files), func(m *machine) { m.cfg.Describe = "worktree" }
+		return New(t, files), func(m *machine) { m.cfg.Describe = "worktree" }
 	},
 }
 
@@ -154,7 +154,7 @@ func TestALinkByTitleCostsTheSame(t *testing.T) {
 	t.Parallel()
 	did := map[string][2]string{}
 	for at, n := range fulltest.Pick([]int{60, 240}, []int{200, 800}) {
-		dir := newCheckout(t, map[string]string{"main.go": mainGo})
+		dir := New(t, map[string]string{"main.go": mainGo})
 		m := newMachine(t)
 		p := m.add(dir, wire.ProjectCreate{})
 		for i := range n {

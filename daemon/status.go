@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -21,7 +23,7 @@ const problemsPage, problemsMost = 100, 1000
 func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
 	s := wire.Status{
 		Version: d.opt.Version, PID: os.Getpid(), Socket: d.opt.Socket, StartedAt: d.started.UTC(), Ready: true,
-		Embedder: d.parts.embedders.Builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
+		Embedder: d.parts.Models.Builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
 	}
 	s.RSSBytes, s.CPUSeconds = usage()
 	if d.opt.Listening != nil {
@@ -30,14 +32,14 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	if d.opt.Webhooks != nil {
 		s.Webhooks, _ = d.opt.Webhooks()
 	}
-	all := slices.DeleteFunc(d.sorted(), func(co *checkout) bool { return !sc.CanRead(co.rec.Slug) })
-	waited, enough := context.WithTimeout(ctx, countWait)
+	all := slices.DeleteFunc(d.sorted(), func(co *checkout.Checkout) bool { return !sc.CanRead(co.Record.Slug) })
+	waited, enough := context.WithTimeout(ctx, checkout.CountWait)
 	defer enough()
 	for _, co := range all { // so that they count at once
-		co.wantCounts()
+		co.WantCounts()
 	}
 	for _, co := range all {
-		p := co.statusWithin(ctx, waited)
+		p := co.StatusWithin(ctx, waited)
 		s.Ready = s.Ready && p.State == "ready"
 		s.Projects = append(s.Projects, p)
 	}
@@ -58,7 +60,7 @@ const noticeWait = 200 * time.Millisecond
 
 // notices are what a person should know of the daemon itself and of the syncs of the
 // checkouts.
-func (d *Daemon) notices(ctx context.Context, all []*checkout) []string {
+func (d *Daemon) notices(ctx context.Context, all []*checkout.Checkout) []string {
 	var notices []string
 	for _, listener := range []func() (string, []string){d.opt.Listening, d.opt.Webhooks} {
 		if listener != nil {
@@ -66,16 +68,16 @@ func (d *Daemon) notices(ctx context.Context, all []*checkout) []string {
 			notices = append(notices, texts...)
 		}
 	}
-	if d.parts.state.Lost != "" {
-		notices = append(notices, d.parts.state.Lost)
+	if d.parts.State.Lost != "" {
+		notices = append(notices, d.parts.State.Lost)
 	}
-	if off := d.parts.lexicon.Off(); off != "" {
+	if off := d.parts.Lexicon.Off(); off != "" {
 		notices = append(notices, "synonyms are off: "+off)
 	}
 	said := map[string]bool{}
 	for _, co := range all {
-		if text := co.overdue(ctx); text != "" && !said[co.rec.CommonDir] {
-			said[co.rec.CommonDir] = true
+		if text := co.Overdue(ctx); text != "" && !said[co.Record.CommonDir] {
+			said[co.Record.CommonDir] = true
 			notices = append(notices, text)
 		}
 	}
@@ -88,7 +90,7 @@ func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) 
 	if err != nil {
 		return wire.ProjectStatus{}, err
 	}
-	return cos[0].status(ctx), nil
+	return cos[0].Status(ctx), nil
 }
 
 // Problems lists files of which not all is indexed, and why, a page at a time.
@@ -97,15 +99,15 @@ func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wi
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
-	defer st.letGo()
+	defer st.Release()
 	if in.Limit <= 0 {
 		in.Limit = problemsPage
 	}
-	files, next, err := st.index.ProblemsAfter(ctx, in.Cursor, min(in.Limit, problemsMost))
+	files, next, err := st.Index.ProblemsAfter(ctx, in.Cursor, min(in.Limit, problemsMost))
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
-	list := wire.ProblemList{Items: st.co.problems(files), NextCursor: next}
+	list := wire.ProblemList{Items: st.Checkout.Problems(files), NextCursor: next}
 	if list.Items == nil {
 		list.Items = []wire.FileProblem{}
 	}
@@ -116,8 +118,8 @@ func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wi
 func (d *Daemon) Health(_ context.Context) wire.Health {
 	h := wire.Health{Status: "ok", Version: d.opt.Version, Checks: map[string]string{}}
 	for _, co := range d.sorted() {
-		p, _ := co.brief()
-		h.Checks[co.rec.Slug] = p.State
+		p, _ := co.Brief()
+		h.Checks[co.Record.Slug] = p.State
 		switch p.State {
 		case "failed", "missing":
 			h.Status = "degraded"
@@ -135,7 +137,7 @@ func (d *Daemon) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, e
 	list := wire.ProjectList{Items: []wire.Project{}}
 	seen := map[string]bool{}
 	for _, co := range d.sorted() {
-		if slug := co.rec.Slug; sc.CanRead(slug) && !seen[slug] {
+		if slug := co.Record.Slug; sc.CanRead(slug) && !seen[slug] {
 			seen[slug] = true
 			list.Items = append(list.Items, d.project(slug))
 		}
@@ -159,17 +161,17 @@ func (d *Daemon) project(name string) wire.Project {
 	}
 	for _, co := range cos {
 		if p.Name == "" {
-			p.Name, p.ID, p.CreatedAt = co.view().rec.Name, co.rec.ProjectID, co.rec.AddedAt
+			p.Name, p.ID, p.CreatedAt = co.View().Record.Name, co.Record.ProjectID, co.Record.AddedAt
 		}
-		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked, Sync: "off"}
-		if runner, rec := co.sync.On(); runner != nil {
+		c := wire.Checkout{Key: co.Record.Key, Path: co.Record.Path, Linked: co.Record.Linked, Sync: "off"}
+		if runner, rec := co.Sync.On(); runner != nil {
 			c.Sync, c.Remote = "on", rec.Remote
 			if s := runner.Standing(); s.Paused && s.Pause.Until.IsZero() {
 				c.Sync = "paused"
 			}
 		}
-		if k := co.view().repo; k != nil {
-			c.Fold = k.foldPath
+		if k := co.View().Repo; k != nil {
+			c.Fold = k.FoldPath
 		}
 		p.Checkouts = append(p.Checkouts, c)
 	}
@@ -190,26 +192,26 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 			if err := d.setMode(ctx, co, *in.Mode); err != nil {
 				return wire.Project{}, fmt.Errorf("change the mode of project %s: %w", slug, err)
 			}
-			co.note(modeNotice, "")
+			co.Note(checkout.ModeNotice, "")
 		}
-		co.update(func(c *condition) {
+		co.Update(func(c *checkout.Condition) {
 			if in.Name != nil {
-				c.rec.Name = *in.Name
+				c.Record.Name = *in.Name
 			}
 			if in.FileMemories != nil {
-				c.rec.FileMemories = *in.FileMemories
+				c.Record.FileMemories = *in.FileMemories
 			}
 		})
-		if err := d.parts.state.PutCheckout(ctx, co.view().rec); err != nil {
+		if err := d.parts.State.PutCheckout(ctx, co.View().Record); err != nil {
 			return wire.Project{}, err
 		}
 		if in.FileMemories != nil {
-			st, err := co.holdOpen(ctx)
+			st, err := co.Acquire(ctx)
 			if err != nil {
 				return wire.Project{}, err
 			}
-			co.loadRules(st.stores)
-			st.letGo()
+			co.LoadRules(st.Stores)
+			st.Release()
 		}
 	}
 	return d.project(slug), nil
@@ -219,25 +221,25 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 // ones the innermost. Where the slug alone may mean another checkout, the name
 // is SLUG@KEY: a linked worktree has lines of its own, a copy even memories.
 func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
-	var best *checkout
+	var best *checkout.Checkout
 	all := d.sorted()
 	for _, co := range all {
-		inner := best == nil || len(co.rec.Path) > len(best.rec.Path)
-		if inner && within(co.rec.Path, path) && sc.CanRead(co.rec.Slug) {
+		inner := best == nil || len(co.Record.Path) > len(best.Record.Path)
+		if inner && within(co.Record.Path, path) && sc.CanRead(co.Record.Slug) {
 			best = co
 		}
 	}
 	if best == nil {
 		return "", fmt.Errorf("no registered checkout contains %s: %w", path, fold.WithHint(fold.ErrNotFound, "foldwatch up "+strconv.Quote(path)))
 	}
-	own := best.rec.Linked
+	own := best.Record.Linked
 	for _, co := range all {
-		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.view().rec, best.view().rec)
+		own = own || co.Record.Slug == best.Record.Slug && !checkout.SameMemory(co.View().Record, best.View().Record)
 	}
 	if own {
-		return best.rec.Slug + "@" + best.rec.Key[:keyShown], nil
+		return best.Record.Slug + "@" + best.Record.Key[:checkout.KeyShown], nil
 	}
-	return best.rec.Slug, nil
+	return best.Record.Slug, nil
 }
 
 // Algorithm returns a project's ranking settings.
@@ -246,7 +248,7 @@ func (d *Daemon) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.
 	if err != nil {
 		return wire.Algorithm{}, err
 	}
-	return cos[0].algorithm(), nil
+	return cos[0].Algorithm(), nil
 }
 
 // SetAlgorithm changes a project's ranking settings on this machine.
@@ -256,7 +258,7 @@ func (d *Daemon) SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, i
 		return wire.Algorithm{}, err
 	}
 	switch {
-	case !sc.CanWrite(cos[0].rec.Slug):
+	case !sc.CanWrite(cos[0].Record.Slug):
 		return wire.Algorithm{}, fmt.Errorf("change ranking of %s: %w", slug, fold.ErrForbidden)
 	case in.StrengthWeight < 0 || in.StrengthWeight > 1:
 		return wire.Algorithm{}, fmt.Errorf("strength_weight %v is not between 0 and 1: %w", in.StrengthWeight, fold.ErrInvalid)
@@ -267,7 +269,7 @@ func (d *Daemon) SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, i
 	if err != nil {
 		return wire.Algorithm{}, err
 	}
-	return in, d.parts.state.SetSettings(ctx, cos[0].rec.Slug, b)
+	return in, d.parts.State.SetSettings(ctx, cos[0].Record.Slug, b)
 }
 
 // Pause stops watching and committing of a project, for a while or until
@@ -294,12 +296,12 @@ func (d *Daemon) pause(ctx context.Context, sc fold.Scope, slug string, paused b
 	if err != nil {
 		return wire.ProjectStatus{}, err
 	}
-	if !sc.CanWrite(cos[0].rec.Slug) {
+	if !sc.CanWrite(cos[0].Record.Slug) {
 		return wire.ProjectStatus{}, fmt.Errorf("pause %s: %w", slug, fold.ErrForbidden)
 	}
 	var errs []error
 	for _, co := range cos {
-		errs = append(errs, co.setPaused(ctx, paused, until))
+		errs = append(errs, co.SetPaused(ctx, paused, until))
 	}
-	return cos[0].status(ctx), errors.Join(errs...)
+	return cos[0].Status(ctx), errors.Join(errs...)
 }

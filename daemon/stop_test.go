@@ -126,7 +126,7 @@ func TestAStopInABigCommit(t *testing.T) {
 			return nil
 		}
 	})
-	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
+	p := m.add(New(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
 	p.committed("project.toml")
 	end := p.d.Stopped()
 	stopped.Store(&end)

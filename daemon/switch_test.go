@@ -132,7 +132,7 @@ func stormSize(t *testing.T) int {
 func TestBranchSwitchWhileIndexing(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	dir := New(t, map[string]string{"main.go": mainGo})
 	n := stormSize(t)
 	fill := func(word string) {
 		t.Helper()

@@ -24,7 +24,7 @@ func newTracked(t *testing.T, m *machine) (p *project, made wire.WriteReply) {
 	made = first.addMemory(wire.MemoryCreate{Title: "Shared decision", Content: "The emu is fed at nine."})
 	first.committed(made.Path)
 	first.stop()
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	dir := New(t, map[string]string{"main.go": mainGo})
 	git(t, dir, "branch", "clean")
 	copyTree(t, first.file("fold"), filepath.Join(dir, "fold"))
 	must(t, os.Remove(filepath.Join(dir, "fold/.gitignore")))

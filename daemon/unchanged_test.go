@@ -59,7 +59,7 @@ func TestNothingMoved(t *testing.T) {
 		t.Skip("SKIP: git is asked each time here")
 	}
 	t.Parallel()
-	dir := newCheckout(t, manyFiles(300))
+	dir := New(t, manyFiles(300))
 	old(t, dir)
 	m := newMachine(t)
 	p := m.add(dir, wire.ProjectCreate{FileMemories: "local"})
@@ -88,7 +88,7 @@ func TestASaveCostsTheSameInALargeCheckout(t *testing.T) {
 	names := []string{"files_read", "parses", "index_operations", "git_processes", "stats"}
 	did := map[string][2]string{}
 	for at, n := range []int{200, 800} {
-		dir := newCheckout(t, manyFiles(n))
+		dir := New(t, manyFiles(n))
 		old(t, dir)
 		p := newMachine(t).add(dir, wire.ProjectCreate{FileMemories: "local"})
 		p.settle()

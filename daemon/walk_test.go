@@ -80,7 +80,7 @@ func TestIndexEqualsAFreshOne(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			t.Logf("FOLDWATCH_SEED=%d", seed)
-			p := newMachine(t).add(newCheckout(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: mode})
+			p := newMachine(t).add(New(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: mode})
 			p.watches()
 			scratch := t.TempDir()
 			p.equalsFresh(mode, scratch, "the first index")
@@ -107,7 +107,7 @@ func TestIndexEqualsAFreshOne(t *testing.T) {
 // goes are found, and so is what took the place of something of another kind.
 func TestABatchOfFilesAndFolders(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t).add(newCheckout(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
+	p := newMachine(t).add(New(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: "local"})
 	p.watches()
 	scratch := t.TempDir()
 	fresh := func(name string) string { return "package p\n\n// " + name + " is new.\nfunc " + name + "() {}\n" }
@@ -181,7 +181,7 @@ func TestABatchOfFilesAndFolders(t *testing.T) {
 // from git only where the file it looked at is the one that is indexed.
 func TestStaleIsSaidOfWhatIsIndexed(t *testing.T) {
 	t.Parallel()
-	p := newMachine(t).add(newCheckout(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: "fold"})
+	p := newMachine(t).add(New(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: "fold"})
 	p.watches()
 	scratch := t.TempDir()
 	stale := func(name string, want bool) {

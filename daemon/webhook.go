@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -19,14 +21,14 @@ import (
 
 // hooked returns the checkout that webhooks may tell of: its sync is on, so that the
 // user agreed to talk with its remote.
-func (d *Daemon) hooked(repository string) *checkout {
+func (d *Daemon) hooked(repository string) *checkout.Checkout {
 	d.mu.Lock()
 	co := d.checkouts[repository]
 	d.mu.Unlock()
 	if co == nil {
 		return nil
 	}
-	if runner, _ := co.sync.On(); runner == nil {
+	if runner, _ := co.Sync.On(); runner == nil {
 		return nil
 	}
 	return co
@@ -39,9 +41,9 @@ func (d *Daemon) WebhookSecret(repository string) string {
 	if co == nil {
 		return ""
 	}
-	secret, err := d.parts.cfg.For(co.rec.Slug).WebhookSecret()
+	secret, err := d.parts.Config.For(co.Record.Slug).WebhookSecret()
 	if err != nil {
-		d.opt.Log.Warn("No secret of webhooks", "project", co.rec.Slug, "err", err)
+		d.opt.Log.Warn("No secret of webhooks", "project", co.Record.Slug, "err", err)
 	}
 	return secret
 }
@@ -60,7 +62,7 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 		request.Text = strings.ToValidUTF8(request.Text[:min(len(request.Text), tip.MaxPullText)], "")
 		in.Merged = &request
 	}
-	why := co.sync.PassesOver(ctx, in)
+	why := co.Sync.PassesOver(ctx, in)
 	work := ""
 	if why == "" {
 		b, err := json.Marshal(in)
@@ -69,15 +71,15 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 		}
 		work = string(b)
 	}
-	err := d.parts.state.TakeDelivery(ctx, state.Delivery{IDs: in.IDs, CommonDir: co.rec.CommonDir, At: d.opt.Now().UTC(), Work: work})
+	err := d.parts.State.TakeDelivery(ctx, state.Delivery{IDs: in.IDs, CommonDir: co.Record.CommonDir, At: d.opt.Now().UTC(), Work: work})
 	if err != nil {
 		return wire.DeliveryReply{}, fmt.Errorf("webhook of repository %s: %w", repository, err)
 	}
 	if why != "" {
 		return wire.DeliveryReply{Status: "ignored", Reason: why}, nil
 	}
-	d.parts.log.InfoContext(ctx, "Webhook taken", "project", co.rec.Slug, "event", in.Event)
-	if runner, _ := co.sync.On(); runner != nil {
+	d.parts.Log.InfoContext(ctx, "Webhook taken", "project", co.Record.Slug, "event", in.Event)
+	if runner, _ := co.Sync.On(); runner != nil {
 		runner.Hooked()
 	}
 	return wire.DeliveryReply{Status: "queued"}, nil

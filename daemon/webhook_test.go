@@ -51,7 +51,7 @@ func newHookRig(t *testing.T) *hookRig {
 		}
 	})
 	r.remote, r.other = filepath.Join(realDir(t), "remote.git"), filepath.Join(realDir(t), "other")
-	dir := newCheckout(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
+	dir := New(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
 	git(t, dir, "init", "-q", "--bare", r.remote)
 	git(t, dir, "remote", "add", "origin", r.remote)
 	git(t, dir, "push", "-q", "origin", "main")

@@ -281,7 +281,7 @@ func (e *Models) audit(ctx context.Context, r provider.Record) error {
 	})
 }
 
-// counters sums up what all models did.
+// Counters sums up what all models did.
 func (e *Models) Counters() (hits, misses, calls int64) {
 	e.mu.Lock()
 	models := make([]*openModel, 0, len(e.models))

@@ -26,6 +26,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -187,13 +189,13 @@ func (c Corpus) write(ctx context.Context, dir string) error {
 	if len(c.Memories) > 0 {
 		sum := sha256.Sum256([]byte(c.Slug))
 		p := conf.Project{ID: fmt.Sprintf("proj_%x", sum[:4]), Slug: c.Slug, Name: c.Slug}
-		if err := writeBelow(dir, daemon.DefaultFoldDir+"/"+conf.ProjectFile, conf.EncodeProject(p)); err != nil {
+		if err := writeBelow(dir, checkout.DefaultFoldDir+"/"+conf.ProjectFile, conf.EncodeProject(p)); err != nil {
 			return err
 		}
 	}
 	for i := range c.Memories {
 		m := &c.Memories[i]
-		if err := writeBelow(dir, daemon.DefaultFoldDir+"/"+m.ID.Path(), fold.Encode(m, nil)); err != nil {
+		if err := writeBelow(dir, checkout.DefaultFoldDir+"/"+m.ID.Path(), fold.Encode(m, nil)); err != nil {
 			return err
 		}
 	}
