@@ -20,7 +20,7 @@ func (d *Daemon) counters() map[string]int64 {
 		add(co.Count.Values())
 	}
 	d.mu.Unlock()
-	out["git_processes"] += d.parts.GitProcesses.Load()
+	out["git_processes"] += d.gitProcesses.Load()
 	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = d.parts.Models.Counters()
 	out["events"], _, out["event_listeners_dropped"] = d.parts.Events.Counts()
 	if p, ok := d.parts.Cutter.(*chunker.Pool); ok {

@@ -220,7 +220,7 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 		}
 	}
 	if !st.Store.Status().Guarded {
-		st.Checkout.Commits.Unguard()
+		st.Checkout.Unguard()
 	}
 	st.Checkout.Written(paths)
 	return wire.RemovedMissing{Removed: append([]string{}, paths...)}, nil

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/foldwatch/foldwatch/daemon/checkout"
 
@@ -28,7 +27,7 @@ import (
 // AddProject registers the checkout at in.Path and starts its loop. A checkout
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	ctx = usergit.WithCounter(ctx, &d.parts.GitProcesses)
+	ctx = usergit.WithCounter(ctx, &d.gitProcesses)
 	if !sc.Admin || !sc.All {
 		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
 	}
@@ -167,20 +166,6 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout.Check
 	defer h.Release()
 	added.JobID = co.Add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	return added, nil
-}
-
-// changeRegistry waits until no other checkout is being added or removed: each
-// looks at all the others, for its slug, its folder, and what they share. The
-// caller calls leave, once or more.
-func (d *Daemon) changeRegistry(ctx context.Context) (leave func(), err error) {
-	select {
-	case d.registry <- struct{}{}:
-		return sync.OnceFunc(func() { <-d.registry }), nil
-	case <-d.parts.Stopped:
-		return nil, fmt.Errorf("the daemon is stopping: %w", fold.ErrUnavailable)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("another checkout is being added or removed: %w", fold.ErrUnavailable)
-	}
 }
 
 func checkCreate(in wire.ProjectCreate) error {

@@ -29,7 +29,7 @@ func (d *Daemon) ReportEvent(_ context.Context, sc fold.Scope, slug, session str
 	if len(in.Payload) > eventMost {
 		return fmt.Errorf("the payload has %d bytes, at most %d: %w", len(in.Payload), eventMost, fold.ErrInvalid)
 	}
-	d.parts.Working.Add(layer.Key{Project: name, Session: session}, in.Type, in.Payload)
+	d.working.Add(layer.Key{Project: name, Session: session}, in.Type, in.Payload)
 	return nil
 }
 
@@ -40,7 +40,7 @@ func (d *Daemon) SessionEvents(_ context.Context, sc fold.Scope, slug, session s
 		return wire.SessionEvents{}, err
 	}
 	out := wire.SessionEvents{Items: []wire.SessionEvent{}}
-	for _, item := range d.parts.Working.Items(layer.Key{Project: cos[0].Record.Slug, Session: session}) {
+	for _, item := range d.working.Items(layer.Key{Project: cos[0].Record.Slug, Session: session}) {
 		at := item.At
 		out.Items = append(out.Items, wire.SessionEvent{Type: item.Type, Payload: item.Data, Time: &at})
 	}

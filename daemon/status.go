@@ -210,7 +210,7 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 			if err != nil {
 				return wire.Project{}, err
 			}
-			co.LoadRules(st.Stores)
+			st.LoadRules()
 			st.Release()
 		}
 	}

@@ -15,16 +15,16 @@ const (
 // recoverAcknowledged finds by search what was acknowledged before the last life of the
 // daemon ended: the text index takes what the database has, and the index takes the
 // files of writes that no commit tells of. The sweep does what does not end well.
-func (co *Checkout) recoverAcknowledged(ctx context.Context, st *Stores) {
+func (w worker) recoverAcknowledged(ctx context.Context, st *Stores) {
 	ctx, cancel := context.WithTimeout(ctx, recoverTime)
 	defer cancel()
-	err := co.indexAcknowledged(ctx, st)
+	err := w.indexAcknowledged(ctx, st)
 	if err != nil && ctx.Err() == nil {
-		co.Log.WarnContext(ctx, "Acknowledged writes are left to the sweep", "err", err)
+		w.Log.WarnContext(ctx, "Acknowledged writes are left to the sweep", "err", err)
 	}
 }
 
-func (co *Checkout) indexAcknowledged(ctx context.Context, st *Stores) error {
+func (w worker) indexAcknowledged(ctx context.Context, st *Stores) error {
 	seq, err := st.Index.Seq(ctx)
 	if err != nil {
 		return err
@@ -43,6 +43,6 @@ func (co *Checkout) indexAcknowledged(ctx context.Context, st *Stores) error {
 	}
 	// What is gone may have vanished, which the sweep finds out.
 	r, err := st.Ingest.Fold(ctx, st.present(paths), nil)
-	co.after(st, r)
+	w.after(st, r)
 	return err
 }

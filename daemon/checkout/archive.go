@@ -77,16 +77,16 @@ func (h *Lease) archive(ctx context.Context, faded []recall.FadedMemory) (rev st
 
 // archiveDaily archives what has faded soon after each start, since many machines
 // are never on for a day, and then each day.
-func (co *Checkout) archiveDaily(ctx context.Context) error {
+func (t turn) archiveDaily(ctx context.Context) error {
 	for {
 		next := archiveEvery
-		switch err := co.archiveFaded(ctx); {
+		switch err := t.archiveFaded(ctx); {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, fold.ErrUnavailable):
 			next = archiveAgain
-			co.Log.DebugContext(ctx, "Faded memories are archived later", "err", err)
+			t.Log.DebugContext(ctx, "Faded memories are archived later", "err", err)
 		default:
-			co.Log.WarnContext(ctx, "Faded memories not archived", "err", err)
+			t.Log.WarnContext(ctx, "Faded memories not archived", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -96,18 +96,18 @@ func (co *Checkout) archiveDaily(ctx context.Context) error {
 	}
 }
 
-func (co *Checkout) archiveFaded(ctx context.Context) error {
-	if co.View().paused {
+func (t turn) archiveFaded(ctx context.Context) error {
+	if t.View().paused {
 		return nil
 	}
-	h, err := co.Acquire(ctx)
+	h, err := t.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer h.Release()
 	out, err := h.Decay(ctx, wire.DecayRequest{Archive: true, Threshold: rank.Faded})
 	if out.Deleted > 0 {
-		co.Log.InfoContext(ctx, "Faded memories archived", "memories", out.Deleted, "rev", out.Rev)
+		t.Log.InfoContext(ctx, "Faded memories archived", "memories", out.Deleted, "rev", out.Rev)
 	}
 	return err
 }

@@ -55,8 +55,8 @@ const (
 const benchDir = "bench"
 
 // commentTrials asks doc comments of a bench.
-func (co *Checkout) commentTrials(ctx context.Context, st *Stores, m *embedding.Vectors) (_ []trial, err error) {
-	b := &bench{dir: filepath.Join(co.IndexDir(), benchDir)}
+func (w worker) commentTrials(ctx context.Context, st *Stores, m *embedding.Vectors) (_ []trial, err error) {
+	b := &bench{dir: filepath.Join(w.IndexDir(), benchDir)}
 	if err := os.RemoveAll(b.dir); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (co *Checkout) commentTrials(ctx context.Context, st *Stores, m *embedding.
 	if len(b.questions) < measureLeast {
 		return make([]trial, len(b.questions)), nil
 	}
-	if err := b.open(ctx, co, m); err != nil {
+	if err := b.open(ctx, w.Checkout, m); err != nil {
 		return nil, err
 	}
 	if _, err := b.in.Source(ctx, b.paths, nil); err != nil {
@@ -77,13 +77,13 @@ func (co *Checkout) commentTrials(ctx context.Context, st *Stores, m *embedding.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if more, err = b.in.Embed(ctx, co.Busy, nil); err != nil {
+		if more, err = b.in.Embed(ctx, w.Busy, nil); err != nil {
 			return nil, err
 		}
 	}
 	door := recall.New(recall.Options{
-		Slug: co.Record.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: co.Shared.State, Embed: m.Embedder, Lexicon: co.Lexicon.Table(),
-		StrengthWeight: func() float64 { return 0 }, HalfLife: func() time.Duration { return rank.DefaultHalfLife }, Now: co.Now,
+		Slug: w.Record.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: w.Shared.State, Embed: m.Embedder, Lexicon: w.Lexicon.Table(),
+		StrengthWeight: func() float64 { return 0 }, HalfLife: func() time.Duration { return rank.DefaultHalfLife }, Now: w.Now,
 	})
 	return tryAll(ctx, door, m, b.questions)
 }

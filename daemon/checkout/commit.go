@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -23,115 +22,81 @@ const (
 	mirrorAfter = 30 * time.Second
 	squashEvery = 24 * time.Hour
 	guardLook   = 5 * time.Second // between looks at files that vanished
-
-	// A file that went may be the first of many: a slow `git clean` must not be
-	// taken for deletions one by one before the vanish guard can count it.
-	goneQuiet = 1500 * time.Millisecond
-	goneMost  = 10 * time.Second
 )
 
 // A committer turns settled changes of one fold folder into journal commits,
 // and keeps the mirror and the daily commit. Nothing ticks while nothing
 // changes.
-type committer struct {
-	co    *Checkout
-	quiet time.Duration
-	poke  chan struct{}
-	busy  chan struct{} // holds one while a commit is made
-
-}
-
-func newCommitter(co *Checkout) *committer {
-	quiet := co.Config.Commit.Quiet
-	if quiet <= 0 {
-		quiet = 300 * time.Millisecond
-	}
-	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
-}
-
-// note changes what is to be committed.
-func (c *committer) note(change func(todo *uncommitted, now time.Time)) {
-	c.co.Update(func(co *Condition) { change(&co.history, time.Now()) })
-	Poke(c.poke)
-}
-
-// add notes paths of files below fold/ that changed.
-func (c *committer) add(paths []string) {
-	valid := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return fold.ValidPath(p) != nil })
-	c.note(func(todo *uncommitted, now time.Time) { todo.add(now, valid...) })
-}
+type committer struct{ *Checkout }
 
 // addSeen notes what the watcher saw. Of a folder that came, the files in it are
 // taken; of one that went, nobody knows any more what it held.
-func (c *committer) addSeen(k *RepoHandle, paths []string) {
+func (c committer) addSeen(k *RepoHandle, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
 			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
 				k.Store.SawGone(p)
-				c.note((*uncommitted).sawGone)
+				c.toCommit((*uncommitted).sawGone)
 			}
-			c.add([]string{p})
+			c.changed([]string{p})
 			continue
 		}
 		files, err := k.filesBelow(p)
 		if err != nil {
-			c.note((*uncommitted).sawGone)
-			c.addAll()
+			c.toCommit((*uncommitted).sawGone)
+			c.compareAll()
 			return
 		}
-		c.add(files)
+		c.changed(files)
 	}
 }
 
-// addAll asks for a full scan: at start, after a sweep, after a bulk write.
-func (c *committer) addAll() { c.note((*uncommitted).addAll) }
-
 // due returns when the pending changes shall be committed; false if there are
 // none.
-func (c *committer) due() (at time.Time, some bool) {
-	longest := settleMost
-	if c.co.Limiter.Crowded() {
+func (c committer) due() (at time.Time, some bool) {
+	longest, quiet := settleMost, c.Config.Commit.Quiet
+	if quiet <= 0 {
+		quiet = 300 * time.Millisecond
+	}
+	if c.Limiter.Crowded() {
 		longest = crowdMost
 	}
-	c.co.Update(func(co *Condition) { at, some = co.history.due(c.quiet, longest) })
+	c.Update(func(co *Condition) { at, some = co.history.due(quiet, longest) })
 	return at, some
 }
 
 // rest waits until the commit that is being made has ended. One that begins later
 // minds what the user wants by then.
-func (c *committer) rest(ctx context.Context) error {
+func (c committer) rest(ctx context.Context) error {
 	select {
-	case c.busy <- struct{}{}:
-		<-c.busy
+	case c.committing <- struct{}{}:
+		<-c.committing
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("a commit is being made: %w", fold.ErrUnavailable)
 	}
 }
 
-// wanted reports whether the user wants commits at present.
-func (c *committer) wanted() bool { return c.co.Config.AutoCommit && !c.co.View().paused }
-
 // run commits until ctx ends, and then what is still pending, so that a clean
 // stop leaves nothing to do.
-func (c *committer) run(ctx context.Context, k *RepoHandle) error {
+func (c committer) run(ctx context.Context, k *RepoHandle) error {
 	var mirror <-chan time.Time
 	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
 	for {
 		var commit <-chan time.Time
-		if at, ok := c.due(); ok && c.wanted() {
+		if at, ok := c.due(); ok && c.wantsCommits() {
 			commit = time.After(time.Until(at))
 		}
 		select {
 		case <-ctx.Done():
 			c.finish(k)
 			return ctx.Err()
-		case <-c.poke:
+		case <-c.commitWake:
 			var lost bool
-			c.co.Update(func(co *Condition) { lost = co.history.takeLost() })
+			c.Update(func(co *Condition) { lost = co.history.takeLost() })
 			if lost {
-				c.co.FindLost(ctx, k)
+				c.FindLost(ctx, k)
 			}
 		case <-commit:
 			if c.commit(ctx, k) && mirror == nil {
@@ -148,52 +113,52 @@ func (c *committer) run(ctx context.Context, k *RepoHandle) error {
 }
 
 // finish commits and mirrors within the five seconds a stop may take.
-func (c *committer) finish(k *RepoHandle) {
+func (c committer) finish(k *RepoHandle) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	if c.wanted() {
+	if c.wantsCommits() {
 		c.commit(ctx, k)
 	}
 	c.warn(ctx, "mirror not updated", k.Store.Mirror(ctx))
 }
 
-func (c *committer) warn(ctx context.Context, what string, err error) {
+func (c committer) warn(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		c.co.Log.WarnContext(ctx, "History is behind", "why", what, "err", err)
+		c.Log.WarnContext(ctx, "History is behind", "why", what, "err", err)
 	}
 }
 
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
-func (c *committer) commit(ctx context.Context, k *RepoHandle) bool {
-	c.busy <- struct{}{}
-	defer func() { <-c.busy }()
-	if !c.wanted() || c.guard(ctx, k) {
+func (c committer) commit(ctx context.Context, k *RepoHandle) bool {
+	c.committing <- struct{}{}
+	defer func() { <-c.committing }()
+	if !c.wantsCommits() || c.guard(ctx, k) {
 		return false
 	}
 	var paths []string
 	var all bool
-	c.co.Update(func(co *Condition) { paths, all = co.history.take() })
+	c.Update(func(co *Condition) { paths, all = co.history.take() })
 	var res gitops.Recorded
 	var err error
 	if all {
-		c.co.Count.foldScans.Add(1)
+		c.Count.foldScans.Add(1)
 		res, err = k.Store.CommitAll(ctx)
 	} else {
 		res, err = k.Store.Commit(ctx, paths, "")
 	}
 	if err != nil && !k.Store.Present() {
-		c.co.restart() // another checkout stands there now: it is opened instead
+		c.restart() // another checkout stands there now: it is opened instead
 		return false
 	}
 	if err != nil {
-		c.co.Log.WarnContext(ctx, "Not committed", "err", err)
-		c.co.Note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
-		c.co.Update(func(co *Condition) { co.history.putBack(time.Now(), paths, all, 10*time.Second) })
+		c.Log.WarnContext(ctx, "Not committed", "err", err)
+		c.Note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
+		c.Update(func(co *Condition) { co.history.putBack(time.Now(), paths, all, 10*time.Second) })
 		return false
 	}
-	c.co.Note("commit", "")
-	c.note(func(todo *uncommitted, now time.Time) {
+	c.Note("commit", "")
+	c.toCommit(func(todo *uncommitted, now time.Time) {
 		switch {
 		case res.Later:
 			todo.putBack(now, paths, all, time.Second)
@@ -208,17 +173,17 @@ func (c *committer) commit(ctx context.Context, k *RepoHandle) bool {
 	if res.Later || res.Guarded || res.Oid == "" {
 		return false
 	}
-	c.co.Count.commits.Add(1)
+	c.Count.commits.Add(1)
 	if !k.Tracked {
-		c.co.Sync.Changed()
+		c.Sync.Changed()
 	}
-	c.co.Events.Publish("memory:committed", c.co.Record.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
+	c.Events.Publish("memory:committed", c.Record.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }
 
 // guard reports whether memory files vanished that may come back (git.md G8),
 // and restores them when git has been quiet for long enough.
-func (c *committer) guard(ctx context.Context, k *RepoHandle) bool {
+func (c committer) guard(ctx context.Context, k *RepoHandle) bool {
 	v, err := k.Store.Guard(ctx)
 	if err != nil {
 		c.warn(ctx, "vanish guard failed", err)
@@ -228,39 +193,39 @@ func (c *committer) guard(ctx context.Context, k *RepoHandle) bool {
 	if v.Guarded {
 		why = v.Reason
 	}
-	c.co.Update(func(co *Condition) { co.history.guarded = why })
-	c.co.Sync.Hold()
+	c.Update(func(co *Condition) { co.history.guarded = why })
+	c.Sync.Hold()
 	if !v.Guarded {
-		c.co.Note("vanished", "")
+		c.Note("vanished", "")
 		return false
 	}
 	text := fmt.Sprintf("%s; nothing of it is committed or given up: the files are restored by themselves", v.Reason)
 	if v.Waits != "" {
 		text += " (" + v.Waits + ")"
 	}
-	c.co.Note("vanished", text+". If they were meant to go: foldwatch memory rm --missing")
+	c.Note("vanished", text+". If they were meant to go: foldwatch memory rm --missing")
 	if v.Waits == "" {
 		c.restore(ctx, k)
 		return false
 	}
-	c.note(func(todo *uncommitted, now time.Time) { todo.lookAt(now.Add(guardLook)) })
+	c.toCommit(func(todo *uncommitted, now time.Time) { todo.lookAt(now.Add(guardLook)) })
 	return true
 }
 
 // restore brings vanished files back.
-func (c *committer) restore(ctx context.Context, k *RepoHandle) {
+func (c committer) restore(ctx context.Context, k *RepoHandle) {
 	if _, err := k.Store.RestoreVanished(ctx); err != nil { // which logs what it did
 		c.warn(ctx, "vanished memories not restored", err)
 		return
 	}
-	c.Unguard()
+	c.unguard()
 }
 
-// Unguard is told that the guard was lowered: commits and syncs go on at once.
-func (c *committer) Unguard() {
-	c.co.Note("vanished", "")
-	c.note(func(todo *uncommitted, _ time.Time) { todo.lower() })
-	c.co.Sync.Hold()
+// unguard is told that the guard was lowered: commits and syncs go on at once.
+func (c committer) unguard() {
+	c.Note("vanished", "")
+	c.toCommit(func(todo *uncommitted, _ time.Time) { todo.lower() })
+	c.Sync.Hold()
 }
 
 // settleAtMost is how long a sync waits for files that are just being written, or
@@ -273,13 +238,13 @@ const (
 // settle commits what is pending, so that a sync has it. Files that are still being
 // written, and deletions that may be the first of many, are waited for, within
 // bounds.
-func (c *committer) settle(ctx context.Context, k *RepoHandle) {
+func (c committer) settle(ctx context.Context, k *RepoHandle) {
 	late := time.NewTimer(settleAtMost)
 	defer late.Stop()
-	for c.wanted() {
+	for c.wantsCommits() {
 		c.commit(ctx, k)
 		var left bool
-		c.co.Update(func(co *Condition) { left = co.history.some() })
+		c.Update(func(co *Condition) { left = co.history.some() })
 		if !left {
 			return
 		}
@@ -294,15 +259,15 @@ func (c *committer) settle(ctx context.Context, k *RepoHandle) {
 }
 
 // untilSquash is how long until the next daily commit.
-func (c *committer) untilSquash(k *RepoHandle) time.Duration {
+func (c committer) untilSquash(k *RepoHandle) time.Duration {
 	last, err := k.Store.Syncer().SquashedAt()
 	if err != nil || last.IsZero() {
 		return time.Minute
 	}
-	return max(time.Minute, last.Add(squashEvery).Sub(c.co.Now()))
+	return max(time.Minute, last.Add(squashEvery).Sub(c.Now()))
 }
 
-func (c *committer) squash(ctx context.Context, k *RepoHandle) {
+func (c committer) squash(ctx context.Context, k *RepoHandle) {
 	if k.Tracked { // the journal stays here
 		_, err := k.Store.Repack(ctx)
 		c.warn(ctx, "history not repacked", err)
@@ -315,3 +280,6 @@ func (c *committer) squash(ctx context.Context, k *RepoHandle) {
 	_, err := k.Store.Repack(ctx)
 	c.warn(ctx, "history not repacked", err)
 }
+
+// Unguard is told that the vanish guard was lowered: commits and syncs go on at once.
+func (co *Checkout) Unguard() { committer{co}.unguard() }

@@ -109,3 +109,12 @@ func (r *rest) putsOff(now time.Time) bool {
 	r.sweepDue = true
 	return true
 }
+
+// sweepAtStart finds whatever changed before a turn.
+func sweepAtStart() work.Task {
+	return work.Task{Kind: work.Sweep, Priority: work.Soon, AtStart: true}
+}
+
+// sweepAtLeast is how often a checkout is swept whose stores rest, although
+// nothing was seen to have changed in it.
+const sweepAtLeast = 6 * time.Hour

@@ -38,9 +38,9 @@ type consolidated struct {
 }
 
 // consolidatedTo returns how far the memories of st were compared.
-func (co *Checkout) consolidatedTo(ctx context.Context, st *Stores) (consolidated, error) {
+func (w worker) consolidatedTo(ctx context.Context, st *Stores) (consolidated, error) {
 	now := consolidated{Generation: st.Index.Generation, Identity: st.Vectors.Serving().Identity.String()}
-	text, err := co.Shared.State.Note(ctx, co.Record.Key, noteConsolidated)
+	text, err := w.Shared.State.Note(ctx, w.Record.Key, noteConsolidated)
 	if err != nil {
 		return now, err
 	}
@@ -53,11 +53,11 @@ func (co *Checkout) consolidatedTo(ctx context.Context, st *Stores) (consolidate
 
 // consolidateLater queues the comparison of memories, if any changed since the last
 // one, or if something is proposed that may not be true any more.
-func (co *Checkout) consolidateLater(ctx context.Context, st *Stores) error {
-	if co.Config.For(co.Record.Slug).Evolve == evolveOff {
+func (w worker) consolidateLater(ctx context.Context, st *Stores) error {
+	if w.Config.For(w.Record.Slug).Evolve == evolveOff {
 		return nil
 	}
-	at, err := co.consolidatedTo(ctx, st)
+	at, err := w.consolidatedTo(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (co *Checkout) consolidateLater(ctx context.Context, st *Stores) error {
 		return err
 	}
 	if len(ids) == 0 {
-		open, err := co.Shared.State.OpenProposals(ctx, co.Record.Slug)
+		open, err := w.Shared.State.OpenProposals(ctx, w.Record.Slug)
 		if err != nil || open == 0 {
 			return err
 		}
 	}
-	co.Add(work.Task{Kind: work.Consolidate, Priority: work.Later})
+	w.Add(work.Task{Kind: work.Consolidate, Priority: work.Later})
 	return nil
 }
 
@@ -83,22 +83,22 @@ func (co *Checkout) consolidateLater(ctx context.Context, st *Stores) error {
 // proposes to merge those that say the same. Proposals about what has changed are
 // dropped before: where they hold still, they are made anew. It gives way to
 // everything that somebody waits for.
-func (co *Checkout) doConsolidate(ctx context.Context, st *Stores) error {
-	if co.Busy() {
-		co.consolidateAgain()
+func (w worker) doConsolidate(ctx context.Context, st *Stores) error {
+	if w.Busy() {
+		w.consolidateAgain()
 		return nil
 	}
-	mode := co.Config.For(co.Record.Slug).Evolve
+	mode := w.Config.For(w.Record.Slug).Evolve
 	if mode == evolveAuto && st.Tracked {
 		mode = evolveReview // nothing gets into the user's history unasked (git.md T1)
 	}
 	if mode == evolveOff {
 		return nil
 	}
-	if err := co.dropChanged(ctx, st); err != nil {
+	if err := w.dropChanged(ctx, st); err != nil {
 		return err
 	}
-	at, err := co.consolidatedTo(ctx, st)
+	at, err := w.consolidatedTo(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -107,24 +107,24 @@ func (co *Checkout) doConsolidate(ctx context.Context, st *Stores) error {
 	if err != nil {
 		return err
 	}
-	maker := evolve.Consolidation{Index: st.Index, Vectors: m.Index, Now: co.Now, Waits: co.Busy}
+	maker := evolve.Consolidation{Index: st.Index, Vectors: m.Index, Now: w.Now, Waits: w.Busy}
 	made, whole, err := maker.Propose(ctx, ids)
 	if err != nil {
 		return err
 	}
-	added, err := co.Shared.State.PutProposals(ctx, co.Record.Slug, made, proposalsOpen)
+	added, err := w.Shared.State.PutProposals(ctx, w.Record.Slug, made, proposalsOpen)
 	if err != nil {
 		return err
 	}
 	if added > 0 && mode != evolveAuto {
-		co.Log.InfoContext(ctx, "Memories proposed to be merged", "count", added)
-		co.Events.Publish("memory:proposed", co.Record.Slug, map[string]any{"count": added})
+		w.Log.InfoContext(ctx, "Memories proposed to be merged", "count", added)
+		w.Events.Publish("memory:proposed", w.Record.Slug, map[string]any{"count": added})
 	}
 	if mode == evolveAuto {
-		co.acceptAll(ctx, st)
+		w.acceptAll(ctx, st)
 	}
 	if !whole {
-		co.consolidateAgain()
+		w.consolidateAgain()
 		return nil
 	}
 	at.Seq = max(at.Seq, upTo)
@@ -132,10 +132,10 @@ func (co *Checkout) doConsolidate(ctx context.Context, st *Stores) error {
 	if err != nil {
 		return err
 	}
-	if err := co.Shared.State.SetNote(ctx, co.Record.Key, noteConsolidated, string(b)); err != nil || !more {
+	if err := w.Shared.State.SetNote(ctx, w.Record.Key, noteConsolidated, string(b)); err != nil || !more {
 		return err
 	}
-	co.Add(work.Task{Kind: work.Consolidate, Priority: work.Later})
+	w.Add(work.Task{Kind: work.Consolidate, Priority: work.Later})
 	return nil
 }
 
@@ -143,14 +143,14 @@ func (co *Checkout) doConsolidate(ctx context.Context, st *Stores) error {
 const consolidateGap = time.Second
 
 // consolidateAgain goes on with the comparison once others had their turn.
-func (co *Checkout) consolidateAgain() {
-	co.Add(work.Task{Kind: work.Consolidate, Priority: work.Later, At: time.Now().Add(consolidateGap)})
+func (w worker) consolidateAgain() {
+	w.Add(work.Task{Kind: work.Consolidate, Priority: work.Later, At: time.Now().Add(consolidateGap)})
 }
 
 // dropChanged forgets open proposals whose memories have changed, and notes of those
 // that a crash kept from being noted that they were accepted.
-func (co *Checkout) dropChanged(ctx context.Context, st *Stores) error {
-	db, slug := co.Shared.State, co.Record.Slug
+func (w worker) dropChanged(ctx context.Context, st *Stores) error {
+	db, slug := w.Shared.State, w.Record.Slug
 	open, err := db.Proposals(ctx, slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil || len(open) == 0 {
 		return err
@@ -165,7 +165,7 @@ func (co *Checkout) dropChanged(ctx context.Context, st *Stores) error {
 		case evolve.Changed:
 			gone = append(gone, p.ID)
 		case evolve.Done:
-			if err := db.DecideProposal(ctx, slug, p.ID, state.ProposalAccepted, "", co.Now()); err != nil && !errors.Is(err, fold.ErrConflict) {
+			if err := db.DecideProposal(ctx, slug, p.ID, state.ProposalAccepted, "", w.Now()); err != nil && !errors.Is(err, fold.ErrConflict) {
 				return err
 			}
 		}
@@ -175,26 +175,26 @@ func (co *Checkout) dropChanged(ctx context.Context, st *Stores) error {
 
 // acceptAll accepts what is proposed, each as a commit of its own: the user wants no
 // review (evolve = "auto"). What cannot be accepted now stays open.
-func (co *Checkout) acceptAll(ctx context.Context, st *Stores) {
-	if co.View().paused {
+func (w worker) acceptAll(ctx context.Context, st *Stores) {
+	if w.View().paused {
 		return
 	}
-	open, err := co.Shared.State.Proposals(ctx, co.Record.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
+	open, err := w.Shared.State.Proposals(ctx, w.Record.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil {
-		co.Log.WarnContext(ctx, "Proposals not read", "err", err)
+		w.Log.WarnContext(ctx, "Proposals not read", "err", err)
 		return
 	}
 	for _, p := range open {
 		if ctx.Err() != nil {
 			return
 		}
-		out, err := co.Accept(ctx, st, fold.LocalScope(), p)
+		out, err := w.Accept(ctx, st, fold.LocalScope(), p)
 		switch {
 		case err == nil:
-			co.Log.InfoContext(ctx, "Memories merged", "id", out.ID, "rev", out.Rev)
+			w.Log.InfoContext(ctx, "Memories merged", "id", out.ID, "rev", out.Rev)
 		case errors.Is(err, fold.ErrConflict), errors.Is(err, fold.ErrNotFound): // changed by the one before: made anew if it holds
 		default:
-			co.Log.InfoContext(ctx, "Proposal not accepted", "id", p.ID, "err", err)
+			w.Log.InfoContext(ctx, "Proposal not accepted", "id", p.ID, "err", err)
 		}
 	}
 }

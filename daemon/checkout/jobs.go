@@ -14,54 +14,16 @@ import (
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// Poke wakes who waits for c. It never blocks, and many pokes are one.
-func Poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// sweepAtStart finds whatever changed before a turn.
-func sweepAtStart() work.Task {
-	return work.Task{Kind: work.Sweep, Priority: work.Soon, AtStart: true}
-}
-
-// Add adds what is to be done and returns the id of its job. It waits for nothing:
-// stores that rest are opened for it.
-func (co *Checkout) Add(t work.Task) (id string) {
-	co.Update(func(c *Condition) { id = c.work.Add(time.Now(), t) })
-	if t.Priority >= work.Urgent {
-		co.Sync.Used()
-		co.Slot.Hurry()
-	}
-	Poke(co.rouse)
-	return id
-}
-
-// Settled waits until every change that was known at the call is searchable.
-func (co *Checkout) Settled(ctx context.Context) error {
-	select {
-	case <-co.View().settled:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for pending changes: %w", fold.ErrUnavailable)
-	}
-}
-
-// Busy reports whether work is left that changes what search finds by words.
-func (co *Checkout) Busy() bool { return co.View().Busy > 0 }
-
 // runJobs does the work that is due, in stores that are opened for it, until ctx ends
 // or the turn cannot go on.
-func (co *Checkout) runJobs(ctx context.Context) error {
+func (w worker) runJobs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var at time.Time
 		var some bool
-		co.Update(func(c *Condition) { at, some = c.work.Due() })
+		w.Update(func(c *Condition) { at, some = c.work.Due() })
 		var due <-chan time.Time
 		if wait := time.Until(at); some && wait <= 0 {
-			if err := co.runDue(ctx); err != nil {
+			if err := w.runDue(ctx); err != nil {
 				return err
 			}
 			continue
@@ -70,7 +32,7 @@ func (co *Checkout) runJobs(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-co.rouse:
+		case <-w.rouse:
 		case <-due:
 		}
 	}
@@ -79,13 +41,13 @@ func (co *Checkout) runJobs(ctx context.Context) error {
 
 // runDue does the work that is due, one job after the other, or as much of it as can
 // be done before others need the place of the stores.
-func (co *Checkout) runDue(ctx context.Context) error {
+func (w worker) runDue(ctx context.Context) error {
 	var urgent bool
-	co.Update(func(c *Condition) { urgent = c.work.Urgent(time.Now()) })
+	w.Update(func(c *Condition) { urgent = c.work.Urgent(time.Now()) })
 	if urgent {
-		co.Slot.Hurry()
+		w.Slot.Hurry()
 	}
-	l, err := co.Slot.Acquire(ctx, storepool.Task)
+	l, err := w.Slot.Acquire(ctx, storepool.Task)
 	if err != nil { // the daemon stops
 		<-ctx.Done()
 		return ctx.Err()
@@ -103,11 +65,11 @@ func (co *Checkout) runDue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var j work.Job
 		var ok bool
-		co.Update(func(c *Condition) { j, ok = c.work.Start(time.Now()) })
+		w.Update(func(c *Condition) { j, ok = c.work.Start(time.Now()) })
 		if !ok {
 			return nil
 		}
-		if err := co.runJob(ctx, l.Stores, j); err != nil {
+		if err := w.runJob(ctx, l.Stores, j); err != nil {
 			return err
 		}
 	}
@@ -115,91 +77,91 @@ func (co *Checkout) runDue(ctx context.Context) error {
 }
 
 // runJob does one job and notes how it went.
-func (co *Checkout) runJob(ctx context.Context, st *Stores, j work.Job) error {
-	err := co.attempt(ctx, st, j)
+func (w worker) runJob(ctx context.Context, st *Stores, j work.Job) error {
+	err := w.attempt(ctx, st, j)
 	now := time.Now()
 	if err != nil && ctx.Err() != nil { // the daemon stops, or the stores are to rest
-		co.Update(func(c *Condition) { c.work.GiveBack() })
+		w.Update(func(c *Condition) { c.work.GiveBack() })
 		return nil
 	}
-	co.Update(func(c *Condition) {
+	w.Update(func(c *Condition) {
 		j = c.work.End(now, err)
-		co.Count.took(j, now)
+		w.Count.took(j, now)
 	})
-	co.tellEnd(ctx, j, err, now)
+	w.tellEnd(ctx, j, err, now)
 	if errors.Is(err, sqlite.ErrDamaged) {
 		return err
 	}
 	if j.Status == work.Failed { // its attempts are used up, but the work is still to be done
-		if err := co.Gone(); err != nil {
+		if err := w.Gone(); err != nil {
 			return err
 		}
-		co.sweepAgain(now, j)
+		w.sweepAgain(now, j)
 	}
 	return nil
 }
 
 // attempt does the work of one job. A panic is an error of that job only.
-func (co *Checkout) attempt(ctx context.Context, st *Stores, j work.Job) (err error) {
+func (w worker) attempt(ctx context.Context, st *Stores, j work.Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			co.Log.ErrorContext(ctx, "Job panicked", "job", j.ID, "type", j.Task.Kind, "stack", string(debug.Stack()))
+			w.Log.ErrorContext(ctx, "Job panicked", "job", j.ID, "type", j.Task.Kind, "stack", string(debug.Stack()))
 			err = fmt.Errorf("job %s panicked: %v", j.Task.Kind, p)
 		}
 	}()
-	if co.Faults != nil {
-		if err := co.Faults("job"); err != nil {
+	if w.Faults != nil {
+		if err := w.Faults("job"); err != nil {
 			return err
 		}
 	}
 	switch j.Task.Kind {
 	case work.Sweep:
-		return co.doSweep(ctx, st, j)
+		return w.doSweep(ctx, st, j)
 	case work.Source:
-		return co.doSource(ctx, st, j)
+		return w.doSource(ctx, st, j)
 	case work.Fold:
-		return co.doFold(ctx, st, j)
+		return w.doFold(ctx, st, j)
 	case work.Tip:
-		return co.doTip(ctx, st, j)
+		return w.doTip(ctx, st, j)
 	case work.Embed:
-		return co.doEmbed(ctx, st)
+		return w.doEmbed(ctx, st)
 	case work.Measure:
-		return co.doMeasure(ctx, st)
+		return w.doMeasure(ctx, st)
 	case work.Describe:
-		return co.doDescribe(ctx, st)
+		return w.doDescribe(ctx, st)
 	case work.Retry:
-		return co.doRetry(ctx, st, j)
+		return w.doRetry(ctx, st, j)
 	case work.Consolidate:
-		return co.doConsolidate(ctx, st)
+		return w.doConsolidate(ctx, st)
 	}
 	return fmt.Errorf("job type %q: %w", j.Task.Kind, fold.ErrNotFound)
 }
 
 // tellEnd tells how an attempt ended: the log, those who listen, and status.
-func (co *Checkout) tellEnd(ctx context.Context, j work.Job, err error, now time.Time) {
-	log := co.Log.With("job", j.ID, "type", j.Task.Kind, "attempt", j.Attempts, "took", now.Sub(j.Started))
+func (w worker) tellEnd(ctx context.Context, j work.Job, err error, now time.Time) {
+	log := w.Log.With("job", j.ID, "type", j.Task.Kind, "attempt", j.Attempts, "took", now.Sub(j.Started))
 	switch j.Status {
 	case work.Completed:
 		log.DebugContext(ctx, "Job completed")
-		co.Events.Publish("job:completed", co.Record.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind})
-		co.Note("job "+string(j.Task.Kind), "")
+		w.Events.Publish("job:completed", w.Record.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind})
+		w.Note("job "+string(j.Task.Kind), "")
 		return
 	case work.Failed:
 		log.WarnContext(ctx, "Job failed", "err", err)
-		co.Events.Publish("job:failed", co.Record.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind, "error": j.Error})
+		w.Events.Publish("job:failed", w.Record.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind, "error": j.Error})
 	default:
 		log.InfoContext(ctx, "Job will be tried again", "err", err, "wait", j.Task.At.Sub(now))
 	}
-	co.Note("job "+string(j.Task.Kind), fmt.Sprintf("the last %s failed: %s; it is tried again by itself%s", j.Task.Kind, j.Error, HintAfter(err)))
+	w.Note("job "+string(j.Task.Kind), fmt.Sprintf("the last %s failed: %s; it is tried again by itself%s", j.Task.Kind, j.Error, HintAfter(err)))
 }
 
 // sweepAgain has a sweep do, after a while, what a job could not.
-func (co *Checkout) sweepAgain(now time.Time, j work.Job) {
-	if co.View().paused {
-		co.miss()
+func (w worker) sweepAgain(now time.Time, j work.Job) {
+	if w.View().paused {
+		w.miss()
 		return
 	}
-	co.Update(func(c *Condition) {
+	w.Update(func(c *Condition) {
 		c.work.Again(now, work.Task{Kind: work.Sweep, Priority: work.Soon, At: now.Add(retryMost)}, j.Error)
 	})
 }

@@ -30,7 +30,7 @@ func TestJobsEndWithTheirTurn(t *testing.T) {
 		synctest.Wait()
 		turn, end := context.WithCancel(t.Context())
 		end()
-		if err := co.runJobs(turn); !errors.Is(err, context.Canceled) {
+		if err := (worker{co}).runJobs(turn); !errors.Is(err, context.Canceled) {
 			t.Errorf("runJobs = %v", err)
 		}
 		cancel()

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,21 +9,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/eval"
-	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
-	"github.com/foldwatch/foldwatch/vecindex/embed"
-)
-
-// What a weight is measured on: the user's own checkout, where nobody has to label
-// anything. The message of a past commit is a question, its files are the answer;
-// so are the first sentence of a doc comment and the function below, see [bench].
-const (
-	measureMost  = 120 // questions of each kind: of the newest commits
-	measureLeast = 30  // fewer say nothing
-	measureFiles = 10  // a commit of more says little about each
 )
 
 // What is searched for has a weight of its own: a model may know what people say of
@@ -34,127 +20,66 @@ const (
 	ofFunctions = "doc comments" // and functions, and sections
 )
 
-// measureGrid are the weights that are tried; nothing is the first.
-func measureGrid() []float64 { return []float64{0, .05, .1, .2, .35, .5, .8} }
-
-// A trial is one question with what each weight of the grid makes of it.
-type trial struct {
-	question eval.Query
-	scores   []float64 // nDCG@10
-}
-
-// A measuredWeight is what the vectors of a model were measured to be worth for one
-// kind of results.
-type measuredWeight struct {
-	Weight float64 `json:"weight"`
-	Why    string  `json:"why"`
-	// Again is when it is measured again since there was too little to measure on;
-	// zero for never.
-	Again time.Time `json:"again,omitzero"`
-}
-
-// owed reports whether w, nil if nothing was measured, is to be measured.
-func (w *measuredWeight) owed(now time.Time) bool {
-	return w == nil || !w.Again.IsZero() && now.After(w.Again)
-}
-
-// noteWeight is the note that holds the weights of a model on the checkout.
-const noteWeight = "vector weight"
-
-// measuredWeights is what it holds; nil for what was not measured yet.
-type measuredWeights struct {
-	Identity  string          `json:"identity"`
-	Files     *measuredWeight `json:"files,omitempty"`
-	Functions *measuredWeight `json:"functions,omitempty"`
-}
-
-// knownWeights is what was measured of m on this checkout.
-func (co *Checkout) knownWeights(ctx context.Context, m *embedding.Vectors) measuredWeights {
-	var n measuredWeights
-	text, err := co.Shared.State.Note(ctx, co.Record.Key, noteWeight)
-	if err != nil || text == "" || json.Unmarshal([]byte(text), &n) != nil || n.Identity != m.Identity.String() {
-		return measuredWeights{Identity: m.Identity.String()}
-	}
-	return n
-}
-
-// weightsOf returns how much the vectors of m count in a search for files and in one
-// for functions, and why: what the user decided, else what was measured, else
-// nothing. Those of the builtin embedder have the committed weights.
-func (co *Checkout) weightsOf(ctx context.Context, m *embedding.Vectors) (files, functions measuredWeight) {
-	if w, fixed := co.Models.Config(co.Record.Slug).Embedding.FixedWeight(); fixed {
-		set := measuredWeight{Weight: w, Why: "set by embedding.weight"}
-		return set, set
-	}
-	if m.Spec == embedding.BuiltinProvider {
-		v := rank.DefaultWeights().Vectors()
-		const why = "the default, as measured on the development sets"
-		return measuredWeight{Weight: v.Whole, Why: why}, measuredWeight{Weight: v.Part, Why: why}
-	}
-	n, none := co.knownWeights(ctx, m), &measuredWeight{Why: "not measured yet on this checkout; to decide it: embedding.weight in config.toml"}
-	return *cmp.Or(n.Files, none), *cmp.Or(n.Functions, none)
-}
-
 // owesWeight reports whether the worth of the vectors that answer is still to be
 // measured.
-func (co *Checkout) owesWeight(ctx context.Context, st *Stores) bool {
+func (w worker) owesWeight(ctx context.Context, st *Stores) bool {
 	m := st.Vectors.Serving()
 	if m == nil || m.Spec == embedding.BuiltinProvider {
 		return false
 	}
-	if _, fixed := co.Models.Config(co.Record.Slug).Embedding.FixedWeight(); fixed {
+	if _, fixed := w.Models.Config(w.Record.Slug).Embedding.FixedWeight(); fixed {
 		return false
 	}
-	n := co.knownWeights(ctx, m)
-	return n.Files.owed(co.Now()) || n.Functions.owed(co.Now())
+	n := w.knownWeights(ctx, m)
+	return n.Files.owed(w.Now()) || n.Functions.owed(w.Now())
 }
 
 // doMeasure measures what the vectors of a model are worth on this checkout. It
 // gives way to a save, and begins again then; what was embedded is in the cache.
-func (co *Checkout) doMeasure(ctx context.Context, st *Stores) error {
-	if !co.owesWeight(ctx, st) {
+func (w worker) doMeasure(ctx context.Context, st *Stores) error {
+	if !w.owesWeight(ctx, st) {
 		return nil
 	}
 	m := st.Vectors.Serving()
-	bound, done := co.yielding(ctx, false)
+	bound, done := w.yielding(ctx, false)
 	defer done()
-	n := co.knownWeights(ctx, m)
+	n := w.knownWeights(ctx, m)
 	for _, kind := range []struct {
 		on     string
 		trials func(context.Context, *Stores, *embedding.Vectors) ([]trial, error)
 		weight **measuredWeight
-	}{{ofFiles, co.commitTrials, &n.Files}, {ofFunctions, co.commentTrials, &n.Functions}} {
-		if !(*kind.weight).owed(co.Now()) {
+	}{{ofFiles, w.commitTrials, &n.Files}, {ofFunctions, w.commentTrials, &n.Functions}} {
+		if !(*kind.weight).owed(w.Now()) {
 			continue
 		}
 		trials, err := kind.trials(bound, st, m)
 		if err != nil {
-			_, err = co.embedEnded(ctx, bound, err)
+			_, err = w.embedEnded(ctx, bound, err)
 			return err // nil: with the vectors that come after the pause it is asked for again
 		}
-		w := measured(kind.on, trials)
+		got := measured(kind.on, trials)
 		if len(trials) < measureLeast {
-			w.Again = co.Now().Add(time.Hour)
+			got.Again = w.Now().Add(time.Hour)
 		}
-		*kind.weight = &w
+		*kind.weight = &got
 		b, err := json.Marshal(n)
 		if err != nil {
 			return err
 		}
-		if err := co.Shared.State.SetNote(ctx, co.Record.Key, noteWeight, string(b)); err != nil {
+		if err := w.Shared.State.SetNote(ctx, w.Record.Key, noteWeight, string(b)); err != nil {
 			return err
 		}
-		co.Log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "on", kind.on, "weight", w.Weight, "why", w.Why)
+		w.Log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "on", kind.on, "weight", got.Weight, "why", got.Why)
 		if st.Vectors.Serving() != m {
 			return nil
 		}
-		st.Recall.Use(co.Searching(m))
+		st.Recall.Use(w.Searching(m))
 	}
 	return nil
 }
 
 // commitTrials asks the newest commits of what is indexed.
-func (co *Checkout) commitTrials(ctx context.Context, st *Stores, m *embedding.Vectors) ([]trial, error) {
+func (w worker) commitTrials(ctx context.Context, st *Stores, m *embedding.Vectors) ([]trial, error) {
 	_, commits, err := st.Index.Commits(ctx)
 	if err != nil {
 		return nil, err
@@ -183,69 +108,6 @@ func (co *Checkout) commitTrials(ctx context.Context, st *Stores, m *embedding.V
 		}
 	}
 	return tryAll(ctx, st.Recall, m, questions)
-}
-
-// tryAll scores the questions with each weight; too few are not asked.
-func tryAll(ctx context.Context, door *recall.Door, m *embedding.Vectors, questions []eval.Query) ([]trial, error) {
-	out := make([]trial, len(questions))
-	texts := make([]string, len(questions))
-	for i, q := range questions {
-		out[i].question, texts[i] = q, q.Text
-	}
-	if len(out) < measureLeast {
-		return out, nil
-	}
-	if _, err := m.Embedder.Embed(ctx, texts, embed.Query); err != nil {
-		return nil, err
-	}
-	for i := range out {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var err error
-		if out[i].scores, err = tryWeights(ctx, door, out[i].question); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// tryWeights scores one question with each weight. The channel of past commits is
-// left out: it knows the answer.
-func tryWeights(ctx context.Context, door *recall.Door, q eval.Query) ([]float64, error) {
-	req := wire.SearchRequest{Query: q.Text, Source: "file", ChunksFirst: !q.Files()}
-	found, err := door.Candidates(ctx, req, recall.Channels{recall.Words, recall.Vectors})
-	if err != nil {
-		return nil, err
-	}
-	path := map[string]string{}
-	for _, p := range found.At {
-		if p.Path != "" {
-			path[string(p.Memory)] = p.Path
-		}
-	}
-	scores := make([]float64, 0, len(measureGrid()))
-	for _, w := range measureGrid() {
-		table := rank.DefaultWeights()
-		table.SetVectors(rank.Vectors{Whole: w, Part: w})
-		opt := rank.Options{Weights: &table, Limit: 2 * eval.Depth}
-		var names []string
-		if q.Files() {
-			for _, r := range rank.Rank(found.Candidates, opt) {
-				if p := path[string(r.ID)]; p != "" {
-					names = append(names, p)
-				}
-			}
-		} else {
-			for _, r := range rank.RankChunks(found.Candidates, opt) {
-				if p := found.At[r.Key]; p.Start > 0 {
-					names = append(names, eval.Span(p.Path, p.Start, p.End))
-				}
-			}
-		}
-		scores = append(scores, q.Score(names).NDCG10)
-	}
-	return scores, nil
 }
 
 // measured decides the weight: the best on one half of the questions, if the other
@@ -288,8 +150,8 @@ func measured(on string, trials []trial) measuredWeight {
 }
 
 // measureLater adds the measurement, when vectors are complete.
-func (co *Checkout) measureLater(ctx context.Context, st *Stores) {
-	if co.owesWeight(ctx, st) {
-		co.Add(work.Task{Kind: work.Measure, Priority: work.Later})
+func (w worker) measureLater(ctx context.Context, st *Stores) {
+	if w.owesWeight(ctx, st) {
+		w.Add(work.Task{Kind: work.Measure, Priority: work.Later})
 	}
 }

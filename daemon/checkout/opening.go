@@ -37,81 +37,81 @@ func (co *Checkout) Run(parent context.Context) {
 	co.Update(func(c *Condition) { c.Opening.drop = co.Config.RebuildOnStart })
 	var o openings
 	for ctx.Err() == nil {
-		turn, end := context.WithCancel(ctx)
+		t := turn{co}
+		until, end := context.WithCancel(ctx)
 		var drop bool
 		co.Update(func(c *Condition) { drop = c.Opening.begin(end) })
 		began := time.Now()
-		err := co.open(turn, drop)
-		until := turn // who asks for another turn does not wait
-		damage := co.tookDamage(ctx, err)
+		err := t.open(until, drop)
+		asked := until.Err() != nil
+		damage := t.tookDamage(ctx, err)
 		if damage != nil {
-			err, until = damage, ctx
+			err, until = damage, ctx // who asks for another turn waits
 		}
-		if pause, failed := o.ended(time.Since(began), err, damage != nil, turn.Err() != nil); failed {
-			co.fail(ctx, err)
+		if pause, failed := o.ended(time.Since(began), err, damage != nil, asked); failed {
+			t.fail(ctx, err)
 			wait(until, pause)
 		}
 		end()
 	}
 }
 
-// damaged is told that the database of the index is. It ends the turn, so that
-// the index is made again from the files.
-func (co *Checkout) damaged(err error) { co.Update(func(c *Condition) { c.Opening.damaged(err) }) }
-
 // tookDamage returns the damage that ended the last turn, nil if it was none.
 // The next turn then begins with empty derived stores.
-func (co *Checkout) tookDamage(ctx context.Context, err error) (damage error) {
-	co.Update(func(c *Condition) {
+func (t turn) tookDamage(ctx context.Context, err error) (damage error) {
+	t.Update(func(c *Condition) {
 		if errors.Is(err, sqlite.ErrDamaged) {
 			c.Opening.damaged(err)
 		}
 		damage = c.Opening.takeDamage()
 	})
 	if damage != nil {
-		co.Log.ErrorContext(ctx, "Index damaged", "err", damage)
-		co.Note("rebuilt index", fmt.Sprintf("the index was damaged and is rebuilt from the files: %v", damage))
+		t.Log.ErrorContext(ctx, "Index damaged", "err", damage)
+		t.Note("rebuilt index", fmt.Sprintf("the index was damaged and is rebuilt from the files: %v", damage))
 	}
 	return damage
 }
 
+// A turn is the time from one attempt to open a checkout to the next.
+type turn struct{ *Checkout }
+
 // open keeps the checkout open, until ctx ends or something fails. A search needs the
 // derived stores, a write the history too: neither waits for the other, which is
 // mostly for git, if there is a place for the stores at once.
-func (co *Checkout) open(ctx context.Context, drop bool) (err error) {
-	if co.Faults != nil {
-		err = co.Faults("open")
+func (t turn) open(ctx context.Context, drop bool) (err error) {
+	if t.Faults != nil {
+		err = t.Faults("open")
 	}
 	if err == nil && drop {
-		err = os.RemoveAll(co.IndexDir())
+		err = os.RemoveAll(t.IndexDir())
 	}
 	if err == nil {
-		_, err = os.Lstat(co.Record.Path) // else what is derived would be opened for nothing
+		_, err = os.Lstat(t.Record.Path) // else what is derived would be opened for nothing
 	}
 	var kept *RepoHandle
 	if err == nil {
-		kept, err = co.keep(ctx)
+		kept, err = t.keep(ctx)
 	}
 	if kept == nil {
 		if ctx.Err() != nil { // not a failure: the next turn does what this one was to do
-			co.Update(func(c *Condition) { c.Opening.drop = c.Opening.drop || drop })
+			t.Update(func(c *Condition) { c.Opening.drop = c.Opening.drop || drop })
 		}
 		return err
 	}
-	co.setClosed()
-	if err := kept.close(co); err != nil {
-		co.Log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
+	t.setClosed()
+	if err := kept.close(); err != nil {
+		t.Log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
 	}
 	return err
 }
 
 // keep opens everything and runs the loops. It returns why they have ended, and what
 // of the checkout is open still, nil if it could not be opened.
-func (co *Checkout) keep(ctx context.Context) (kept *RepoHandle, err error) {
+func (t turn) keep(ctx context.Context) (kept *RepoHandle, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	opened := make(chan struct{})
 	g.Go(func() error {
-		return co.Slot.Run(ctx, co.source(ctx, func(ctx context.Context) (*RepoHandle, error) {
+		return t.Slot.Run(ctx, t.source(ctx, func(ctx context.Context) (*RepoHandle, error) {
 			select {
 			case <-opened:
 				return kept, nil
@@ -121,17 +121,17 @@ func (co *Checkout) keep(ctx context.Context) (kept *RepoHandle, err error) {
 		}))
 	})
 	g.Go(func() error {
-		k, err := openRepo(ctx, co)
+		k, err := openRepo(ctx, t.Checkout)
 		if err != nil {
 			return err
 		}
 		kept = k
-		co.Update(func(c *Condition) {
+		t.Update(func(c *Condition) {
 			c.Opening.opened(k)
-			co.Slot.Fail(nil)
+			t.Slot.Fail(nil)
 		})
 		close(opened)
-		return co.loops(ctx, k)
+		return t.loops(ctx, k)
 	})
 	err = g.Wait()
 	return kept, err
@@ -148,8 +148,8 @@ func wait(ctx context.Context, d time.Duration) {
 }
 
 // setClosed makes callers wait for the next turn, whose sweep does what was left.
-func (co *Checkout) setClosed() {
-	co.Update(func(c *Condition) {
+func (t turn) setClosed() {
+	t.Update(func(c *Condition) {
 		c.Opening.closed()
 		c.rest, c.Tally.last = rest{}, nil
 		c.work.Cancel(time.Now(), "covered by the sweep at start")
@@ -158,16 +158,13 @@ func (co *Checkout) setClosed() {
 }
 
 // fail says why nothing is open, until an opening succeeds.
-func (co *Checkout) fail(ctx context.Context, err error) {
-	co.Log.ErrorContext(ctx, "Checkout not open", "path", co.Record.Path, "err", err)
-	co.Update(func(c *Condition) {
+func (t turn) fail(ctx context.Context, err error) {
+	t.Log.ErrorContext(ctx, "Checkout not open", "path", t.Record.Path, "err", err)
+	t.Update(func(c *Condition) {
 		c.Opening.fail(err)
-		co.Slot.Fail(err)
+		t.Slot.Fail(err)
 	})
 }
-
-// restart opens everything anew: what decided how it was opened has changed.
-func (co *Checkout) restart() { co.Update(func(c *Condition) { c.Opening.restart() }) }
 
 // Rebuild drops the derived stores and opens them anew; the sweep that follows
 // fills them.
@@ -197,23 +194,17 @@ func (co *Checkout) OpenAnew(ctx context.Context, drop bool) error {
 	return nil
 }
 
-func (co *Checkout) loops(ctx context.Context, k *RepoHandle) error {
+func (t turn) loops(ctx context.Context, k *RepoHandle) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return co.runJobs(ctx) })
-	g.Go(func() error { return co.watch(ctx, k) })
-	g.Go(func() error { return co.Commits.run(ctx, k) })
-	g.Go(func() error { return co.loop(ctx) })
-	g.Go(func() error { return co.Sync.Run(ctx, syncTree{co, k}) })
-	if co.Config.DecayArchive == archiveDaily && !k.Tracked {
-		g.Go(func() error { return co.archiveDaily(ctx) })
+	g.Go(func() error { return worker{t.Checkout}.runJobs(ctx) })
+	g.Go(func() error { return loop{t.Checkout}.watch(ctx, k) })
+	g.Go(func() error { return committer{t.Checkout}.run(ctx, k) })
+	g.Go(func() error { return loop{t.Checkout}.run(ctx) })
+	g.Go(func() error { return t.Sync.Run(ctx, syncTree{t.Checkout, k}) })
+	if t.Config.DecayArchive == archiveDaily && !k.Tracked {
+		g.Go(func() error { return t.archiveDaily(ctx) })
 	}
 	return g.Wait()
-}
-
-// openedBefore reports whether the checkout was open or registered before this turn.
-func (co *Checkout) openedBefore() (before bool) {
-	co.Update(func(c *Condition) { before = c.Opening.Before })
-	return before
 }
 
 // Stop ends the checkout's loop and waits for it.

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -50,40 +49,4 @@ func (p *pace) progress() *wire.Progress {
 	}
 	now := p.now
 	return &now
-}
-
-// watched returns a progress that keeps what the job which runs reaches, for status,
-// jobs and events. End it with co.endProgress.
-func (co *Checkout) watched() ingest.Progress {
-	return func(s ingest.Step) {
-		co.Update(func(c *Condition) {
-			tell := c.pace.take(co.Now(), s)
-			if job := c.work.Report(c.pace.now); tell {
-				co.Events.Publish("indexing:progress", co.Record.Slug, eventOf(job, c.pace.now))
-			}
-		})
-	}
-}
-
-// endProgress says that the job which was watched last works no more.
-func (co *Checkout) endProgress() { co.Update(func(c *Condition) { c.pace.end() }) }
-
-// embedded counts memories that were given vectors, and returns how many were
-// before.
-func (co *Checkout) embedded(n int) (before int) {
-	co.Update(func(c *Condition) {
-		before = c.pace.embedded
-		c.pace.embedded += n
-	})
-	return before
-}
-
-// eventOf is the data of an event: the job, and the fields of its progress.
-func eventOf(job string, p wire.Progress) map[string]any {
-	data := map[string]any{}
-	if b, err := json.Marshal(p); err == nil {
-		_ = json.Unmarshal(b, &data) // an object, as it was just written
-	}
-	data["job_id"] = job
-	return data
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // fetchedAhead returns the remote's default branch as it was fetched last.
-func (co *Checkout) fetchedAhead(ctx context.Context, k *RepoHandle) (b upstream.Branch) {
+func (w worker) fetchedAhead(ctx context.Context, k *RepoHandle) (b upstream.Branch) {
 	name, _, err := k.Ingest.DefaultBranch(ctx)
 	if err != nil || name == "" {
 		return b
@@ -22,32 +22,32 @@ func (co *Checkout) fetchedAhead(ctx context.Context, k *RepoHandle) (b upstream
 
 // rememberAhead makes memories of commits that the remote has and of requests that
 // were merged there.
-func (co *Checkout) rememberAhead(ctx context.Context, st *Stores) error {
-	r, err := st.Ingest.RememberAhead(ctx, co.fetchedAhead(ctx, st.RepoHandle))
-	co.after(st, r)
+func (w worker) rememberAhead(ctx context.Context, st *Stores) error {
+	r, err := st.Ingest.RememberAhead(ctx, w.fetchedAhead(ctx, st.RepoHandle))
+	w.after(st, r)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil { // of objects that git has removed, say: what is here is described all the same
-		co.Log.WarnContext(ctx, "Commits of the remote not read", "err", err)
+		w.Log.WarnContext(ctx, "Commits of the remote not read", "err", err)
 	}
-	pulls, err := co.rememberPulls(ctx, st)
+	pulls, err := w.rememberPulls(ctx, st)
 	if err != nil || len(r.Memories)+len(pulls.Memories) == 0 {
 		return err
 	}
-	co.Add(work.Task{Kind: work.Embed, Priority: work.Later})
+	w.Add(work.Task{Kind: work.Embed, Priority: work.Later})
 	return nil
 }
 
 // rememberPulls makes memories of the merged requests that webhooks brought.
-func (co *Checkout) rememberPulls(ctx context.Context, st *Stores) (r ingest.Report, err error) {
-	due, err := co.Shared.State.DueDeliveries(ctx, co.Record.CommonDir)
+func (w worker) rememberPulls(ctx context.Context, st *Stores) (r ingest.Report, err error) {
+	due, err := w.Shared.State.DueDeliveries(ctx, w.Record.CommonDir)
 	if err != nil {
 		return r, err
 	}
 	var list []wire.MergeRequest
 	var done []string
-	_, rec := co.Sync.On()
+	_, rec := w.Sync.On()
 	for _, d := range due {
 		var in wire.Delivery
 		if json.Unmarshal([]byte(d.Work), &in) != nil || in.Merged == nil {
@@ -62,9 +62,9 @@ func (co *Checkout) rememberPulls(ctx context.Context, st *Stores) (r ingest.Rep
 		return r, nil
 	}
 	r, err = st.Ingest.RememberPulls(ctx, list)
-	co.after(st, r)
+	w.after(st, r)
 	if err != nil {
 		return r, err
 	}
-	return r, co.Shared.State.DeliveriesDone(ctx, done)
+	return r, w.Shared.State.DeliveriesDone(ctx, done)
 }

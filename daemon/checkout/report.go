@@ -13,7 +13,6 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/embedding"
-	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -185,24 +184,6 @@ func (co *Checkout) historyOf(ctx context.Context, k *RepoHandle, p *wire.Projec
 	}
 }
 
-// lastCommit is the newest commit of memories that git can show: in tracked mode of the
-// user's history, else of ours.
-func lastCommit(ctx context.Context, k *RepoHandle) *wire.CommitInfo {
-	if k.Tracked {
-		c, ok, err := k.Store.UserFolder().Newest(ctx)
-		if err != nil || !ok {
-			return nil
-		}
-		return &wire.CommitInfo{Rev: c.Oid, Time: c.Time, Message: c.Subject, Author: c.AuthorName}
-	}
-	rev, ok, err := k.Store.History().Newest(ctx)
-	if err != nil || !ok {
-		return nil
-	}
-	info := CommitInfo(rev)
-	return &info
-}
-
 func (co *Checkout) Problems(files []index.File) []wire.FileProblem {
 	var out []wire.FileProblem
 	for _, f := range files {
@@ -266,13 +247,42 @@ func (co *Checkout) Embedder(ctx context.Context, m *embedding.Vectors) *wire.Em
 // KeyShown is how much of a checkout's key tells it from its siblings.
 const KeyShown = 8
 
-func CommitInfo(r history.Revision) wire.CommitInfo {
-	c := wire.CommitInfo{Rev: r.Oid, Time: r.Time, Message: r.Subject, Author: r.Author, From: r.From, Writers: r.Writers}
-	for _, p := range r.Paths {
-		c.Paths = append(c.Paths, p.Path)
-		if id, ok := fold.OwnPath(p.Path); ok {
-			c.IDs = append(c.IDs, string(id))
-		}
+// haveCounted has what the stores of a checkout that is indexed hold counted, unless that
+// was done lately, and waits for it until ctx ends where what is known is old, or nothing.
+func (co *Checkout) haveCounted(ctx context.Context) {
+	newer, old := co.WantCounts()
+	if !old {
+		return
 	}
-	return c
+	select {
+	case <-newer:
+	case <-ctx.Done():
+	}
+}
+
+// WantCounts has it counted beside, unless that was done lately. It tells whether what is
+// known is old, or nothing, and what is closed when there are other counts.
+func (co *Checkout) WantCounts() (newer <-chan struct{}, old bool) {
+	if co.View().state != "indexing" {
+		return nil, false
+	}
+	var count bool
+	co.Update(func(c *Condition) {
+		old, count = c.Tally.ask(time.Now())
+		newer = c.Tally.newer
+	})
+	if count {
+		go co.countBeside()
+	}
+	return newer, old
+}
+
+// countBeside counts what the stores hold, if they are open.
+func (co *Checkout) countBeside() {
+	defer co.Update(func(c *Condition) { c.Tally.Counting = false })
+	if st := co.Look(); st != nil {
+		defer st.Release()
+		p, _ := co.Brief()
+		co.countsOf(context.Background(), st.Stores, &p)
+	}
 }

@@ -3,9 +3,13 @@ package checkout
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
 // Algorithm is what was set for the project, else what the user file says.
@@ -68,4 +72,54 @@ func (co *Checkout) Answered(r wire.WriteReply, err error) (wire.WriteReply, err
 		r.BlockedReason = co.Sync.Unpushed()
 	}
 	return r, nil
+}
+
+// CheckFile is the gate before a commit (git.md G7): why the file at path may
+// not enter the journal, or nil.
+func (co *Checkout) CheckFile(path string, b []byte) error {
+	if path == conf.ProjectFile {
+		_, _, err := conf.ParseProject(b)
+		return err
+	}
+	if co.Faults != nil {
+		if err := co.Faults("check"); err != nil {
+			return err
+		}
+	}
+	m, err := fold.Decode(co.Record.Slug, path, b)
+	if err != nil {
+		return err
+	}
+	findings := secret.Scan(b)
+	if len(findings) == 0 {
+		return nil
+	}
+	allowed, err := co.allowed(context.Background(), m.ID)
+	if err != nil {
+		allowed = nil
+	}
+	for _, f := range findings {
+		if !allowed[f.Rule] {
+			return fmt.Errorf("line %d holds a credential (rule %s): %w", f.Line, f.Rule, fold.ErrSecret)
+		}
+	}
+	return nil
+}
+
+// rulesFor joins what user file, registration and project file say: the user
+// decides where descriptions go, the project file only where the user does not.
+func (co *Checkout) rulesFor(p conf.Project) selection.Rules {
+	cfg := co.Config.For(co.Record.Slug)
+	mode := cfg.FileMemories
+	if p.FileMemories != "" && !co.Config.Sets(co.Record.Slug, "file_memories", co.Origins) {
+		mode = p.FileMemories
+	}
+	rec := co.View().Record
+	if rec.FileMemories != "" {
+		mode = rec.FileMemories
+	}
+	if ModeOf(rec) == ModeTracked {
+		mode = "local" // files are made when somebody asks for them (git.md T7)
+	}
+	return selection.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
 }

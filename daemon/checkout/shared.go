@@ -4,14 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/embedding"
 	"github.com/foldwatch/foldwatch/daemon/events"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/limiter"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
@@ -22,7 +20,7 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// parts are what all checkouts share. They are safe for concurrent use.
+// Shared is what all checkouts share. All of it is safe for concurrent use.
 type Shared struct {
 	Config   conf.Config
 	Origins  []conf.Origin
@@ -36,19 +34,23 @@ type Shared struct {
 	Models   *embedding.Models
 	Lexicon  *embed.Static // what the builtin embedder and synonyms come from
 	Events   *events.Bus
-	Working  *layer.Memory // of agents' sessions
 	memories repos.Stores
-	Errands  chan func(context.Context)                  // what a checkout cannot do itself, such as ending itself
-	Rename   func(ctx context.Context, key string) error // goes on under the slug that the remote gives the project
-	Track    func(context.Context, *Checkout) error      // has the others of a repository follow one that went over to tracked mode
+	Registry Registry
 	Syncs    *repos.Syncs
 	Pool     *storepool.Pool
-	// gitProcesses counts starts of the git program on behalf of no checkout.
-	GitProcesses atomic.Int64
-	Stopped      chan struct{}         // closed when the daemon is told to stop
-	Faults       func(op string) error // Options.Faults
-	Now          func() time.Time
-	Log          *slog.Logger
+	Stopped  chan struct{}         // closed when the daemon is told to stop
+	Faults   func(op string) error // Options.Faults
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// A Registry does what a checkout cannot do itself, such as ending itself. It returns at
+// once, and does it beside.
+type Registry interface {
+	// Renamed has the checkout go on under the slug that the remote gives the project.
+	Renamed(key string)
+	// Tracked has all checkouts of a repository follow one that went over to tracked mode.
+	Tracked(key string)
 }
 
 // InProcess cuts files without a worker process.
@@ -79,4 +81,12 @@ func FirstOf(s ...string) string {
 
 func (InProcess) CutSized(_ context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error) {
 	return chunker.Cut(path, src, by), nil
+}
+
+// Poke wakes who waits for c. It never blocks, and many pokes are one.
+func Poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -83,28 +83,12 @@ func (t syncTree) Slug() string               { return t.co.Record.Slug }
 func (t syncTree) FoldPath() string           { return t.k.FoldPath }
 func (t syncTree) Repo() *usergit.Repo        { return t.k.repo }
 func (t syncTree) Memories() *repos.Store     { return t.k.Store }
-func (t syncTree) Settle(ctx context.Context) { t.co.Commits.settle(ctx, t.k) }
-func (t syncTree) CheckAll()                  { t.co.Commits.addAll() }
+func (t syncTree) Settle(ctx context.Context) { committer{t.co}.settle(ctx, t.k) }
+func (t syncTree) CheckAll()                  { t.co.compareAll() }
 func (t syncTree) TipMoved() {
 	t.co.Add(work.Task{Kind: work.Tip, Priority: work.Soon, Moved: true})
 }
 func (t syncTree) Held() string              { return t.co.holdsSync(t.k) }
 func (t syncTree) Note(subject, text string) { t.co.Note(subject, text) }
 
-func (t syncTree) Renamed() {
-	t.co.errand(func(ctx context.Context) {
-		if err := t.co.Shared.Rename(ctx, t.co.Record.Key); err != nil {
-			t.co.Log.WarnContext(ctx, "Project not renamed", "err", err)
-		}
-	})
-}
-
-// errand has the daemon do what a checkout cannot, such as ending itself.
-func (co *Checkout) errand(do func(context.Context)) {
-	go func() {
-		select {
-		case co.Errands <- do:
-		case <-co.Stopped:
-		}
-	}()
-}
+func (t syncTree) Renamed() { t.co.Registry.Renamed(t.co.Record.Key) }

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"context"
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
@@ -54,44 +53,4 @@ func (t *tally) ask(now time.Time) (old, count bool) {
 	count = (old || age >= CountPause) && !t.Counting
 	t.Counting = t.Counting || count
 	return old, count
-}
-
-// haveCounted has what the stores of a checkout that is indexed hold counted, unless that
-// was done lately, and waits for it until ctx ends where what is known is old, or nothing.
-func (co *Checkout) haveCounted(ctx context.Context) {
-	newer, old := co.WantCounts()
-	if !old {
-		return
-	}
-	select {
-	case <-newer:
-	case <-ctx.Done():
-	}
-}
-
-// WantCounts has it counted beside, unless that was done lately. It tells whether what is
-// known is old, or nothing, and what is closed when there are other counts.
-func (co *Checkout) WantCounts() (newer <-chan struct{}, old bool) {
-	if co.View().state != "indexing" {
-		return nil, false
-	}
-	var count bool
-	co.Update(func(c *Condition) {
-		old, count = c.Tally.ask(time.Now())
-		newer = c.Tally.newer
-	})
-	if count {
-		go co.countBeside()
-	}
-	return newer, old
-}
-
-// countBeside counts what the stores hold, if they are open.
-func (co *Checkout) countBeside() {
-	defer co.Update(func(c *Condition) { c.Tally.Counting = false })
-	if st := co.Look(); st != nil {
-		defer st.Release()
-		p, _ := co.Brief()
-		co.countsOf(context.Background(), st.Stores, &p)
-	}
 }

@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// A file that went may be the first of many: a slow `git clean` must not be taken for
+// deletions one by one before the vanish guard can count it.
+const (
+	goneQuiet = 1500 * time.Millisecond
+	goneMost  = 10 * time.Second
+)
+
 // Uncommitted is what of fold/ is to be committed, and when. It is a value without
 // clock or lock: time is an argument. The zero value has nothing to commit.
 type uncommitted struct {

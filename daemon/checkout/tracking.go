@@ -5,35 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/repos"
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/state"
 )
-
-// How the checkouts of a repository keep their memories (git.md): beside the user's
-// history, in a repository of our own, or in that history, where people commit them. The
-// mode is registered with each checkout and is the same for all of a repository. It
-// changes by the user's word, or once by itself: see checkTracking.
-const (
-	ModeSidecar = "sidecar"
-	ModeTracked = "tracked"
-)
-
-// ModeOf is the mode that is registered for a checkout. What else may stand there was
-// written by an earlier version: branch, and auto, which is sidecar until HEAD is first
-// seen to track fold/. "" is the same.
-func ModeOf(rec state.Checkout) string {
-	switch rec.CommitTo {
-	case ModeTracked, "branch":
-		return ModeTracked
-	}
-	return ModeSidecar
-}
-
-// mayFollow reports whether nobody has said yet which mode a checkout is to have.
-func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
 
 // MayUntrack returns why the checkout must stay in tracked mode for now: only tracked mode
 // tells of memories that git took away, and in sidecar mode a linked work tree has the
@@ -65,27 +39,6 @@ func (co *Checkout) MayUntrack(ctx context.Context) error {
 	return nil
 }
 
-// tracked says which branches track the folder of memories.
-type tracked struct {
-	Main     bool     // HEAD of the work tree in which the folder lies
-	branches []string // all that do
-}
-
-// Tracking asks git which branches track the folder of memories (git.md G18).
-func Tracking(ctx context.Context, l *usergit.Repo, foldDir string) (t tracked, err error) {
-	head, branches, err := l.TracksFold(ctx, foldDir)
-	t = tracked{head, branches}
-	if err != nil || !l.Linked || l.MainTree == "" {
-		return t, err
-	}
-	main, err := usergit.Locate(ctx, l.MainTree)
-	if err != nil {
-		return t, err
-	}
-	t.Main, _, err = main.TracksFold(ctx, foldDir)
-	return t, err
-}
-
 // follows reports whether a checkout goes over to tracked mode by itself: HEAD tracks a
 // fold/ that is ours, for the first time since it was registered.
 func (co *Checkout) follows(t tracked, foldPath string) bool {
@@ -108,35 +61,31 @@ func (co *Checkout) goOver(ctx context.Context) error {
 	}
 	co.Note(ModeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+
 		"To have them kept beside the branch instead: foldwatch untrack", co.Record.FoldDir))
-	co.errand(func(ctx context.Context) {
-		if err := co.Shared.Track(ctx, co); err != nil {
-			co.Log.WarnContext(ctx, "Mode not changed", "err", err)
-		}
-	})
+	co.Registry.Tracked(co.Record.Key)
 	return nil
 }
 
 // checkTracking follows which branches track fold/ (git.md G18), and what of the
 // acknowledged memories the user's git has taken (T4).
-func (co *Checkout) checkTracking(ctx context.Context, st *Stores) error {
+func (w worker) checkTracking(ctx context.Context, st *Stores) error {
 	st.heads = st.headStamps()
 	if st.Tracked {
-		co.FindLost(ctx, st.RepoHandle)
-		co.noteDriver(st.RepoHandle)
+		w.FindLost(ctx, st.RepoHandle)
+		w.noteDriver(st.RepoHandle)
 		return nil
 	}
-	t, err := Tracking(ctx, st.repo, co.Record.FoldDir)
+	t, err := Tracking(ctx, st.repo, w.Record.FoldDir)
 	if err != nil {
 		return err
 	}
-	if co.follows(t, st.FoldPath) {
-		if err := co.goOver(ctx); err != nil {
+	if w.follows(t, st.FoldPath) {
+		if err := w.goOver(ctx); err != nil {
 			return err
 		}
-		co.restart()
+		w.restart()
 		return nil
 	}
-	co.noteTracked(st.RepoHandle, t)
+	w.noteTracked(st.RepoHandle, t)
 	return nil
 }
 
@@ -173,14 +122,6 @@ func (co *Checkout) noteDriver(k *RepoHandle) {
 	co.Note(DriverNotice, text)
 }
 
-// mode is what status calls the mode of the checkout.
-func (k *RepoHandle) mode() string {
-	if k.Tracked {
-		return ModeTracked
-	}
-	return ModeSidecar
-}
-
 // LostNotice is the subject of what findLost says.
 const LostNotice = "lost"
 
@@ -206,17 +147,4 @@ func (co *Checkout) FindLost(ctx context.Context, k *RepoHandle) {
 		text = what + ". To list what is lost: foldwatch restore --lost"
 	}
 	co.Note(LostNotice, text)
-}
-
-// blockedInTracked is why a write of tracked mode is not committed yet.
-const blockedInTracked = "not committed yet: foldwatch commit, or git commit, does that"
-
-// InHistory completes what is said of a memory in tracked mode, whose file at path has
-// the bytes b: HEAD has them or not, and so has the remote's branch.
-func (k *RepoHandle) InHistory(ctx context.Context, path string, b []byte, state *wire.WriteState) {
-	committed, pushed, err := k.Store.InUserHistory(ctx, path, b)
-	state.Committed, state.Pushed = err == nil && committed, err == nil && pushed
-	if err == nil && !committed && state.BlockedReason == "" {
-		state.BlockedReason = blockedInTracked
-	}
 }
