@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -79,6 +80,7 @@ type syncTree struct {
 	k  *RepoHandle
 }
 
+func (t syncTree) Log() *slog.Logger          { return t.co.Log }
 func (t syncTree) Slug() string               { return t.co.Record.Slug }
 func (t syncTree) FoldPath() string           { return t.k.FoldPath }
 func (t syncTree) Repo() *usergit.Repo        { return t.k.repo }

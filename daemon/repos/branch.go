@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
@@ -44,24 +43,5 @@ func (b *defaultBranch) ahead(ctx context.Context, local string, remote upstream
 	return b.apart, nil
 }
 
-// ahead tells how far the remote's default branch is ahead, nil where it is not or
-// was never fetched.
-func (y *Sync) ahead(ctx context.Context, t Tree) *wire.RemoteAhead {
-	name, tip, err := y.main.at(ctx, t.Repo())
-	if err != nil || tip == "" {
-		return nil
-	}
-	b := t.Memories().Upstream().Fetched(name)
-	if b.Tip == "" || b.Tip == tip {
-		return nil
-	}
-	n, err := y.main.ahead(ctx, tip, b)
-	if err != nil {
-		y.log.WarnContext(ctx, "Branch not compared with the remote", "err", err)
-		return nil
-	}
-	if n == 0 {
-		return nil
-	}
-	return &wire.RemoteAhead{Branch: name, Commits: n, Rev: b.Tip, SeenAt: b.Seen}
-}
+// FoldBranch is the branch of the remote that a round syncs.
+const FoldBranch = "foldwatch"
