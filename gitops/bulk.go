@@ -40,7 +40,7 @@ const (
 func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []string, err error) {
 	done, skipped, err := s.putAll(ctx, ws)
 	if _, size := s.wal.Count(); err == nil && !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
-		_, err = s.commitNow(ctx, done, "")
+		_, err = (recorder{s}).commitNow(ctx, done, "")
 	}
 	s.changed(done)
 	return len(done), skipped, err
@@ -63,7 +63,7 @@ func (s *Store) asOne(ctx context.Context, ws []Write, subject string, put func(
 	}
 	s.bulks.Add(1) // no other commit takes a part of them
 	defer s.bulks.Add(-1)
-	if _, err := s.commitNow(ctx, nil, ""); err != nil {
+	if _, err := (recorder{s}).commitNow(ctx, nil, ""); err != nil {
 		return "", nil, nil, err
 	}
 	done, skipped, err = put(ctx, ws)
@@ -71,7 +71,7 @@ func (s *Store) asOne(ctx context.Context, ws []Write, subject string, put func(
 	if err != nil || len(done) == 0 {
 		return "", done, skipped, err
 	}
-	made, err := s.commitNow(ctx, done, subject)
+	made, err := (recorder{s}).commitNow(ctx, done, subject)
 	return made.Oid, done, skipped, err
 }
 

@@ -18,8 +18,8 @@ const deferredName = "putoff"
 // takeDeferred moves the entries of that log to the end of the wal, once: the replay
 // that follows brings them to their files, and the next commit into the journal. After a
 // crash in between they are in the wal twice, which changes nothing.
-func (s *Store) takeDeferred() error {
-	path := filepath.Join(s.l.StateDir(), deferredName)
+func (p replayer) takeDeferred() error {
+	path := filepath.Join(p.l.StateDir(), deferredName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -34,7 +34,7 @@ func (s *Store) takeDeferred() error {
 			valid = append(valid, e)
 		}
 	}
-	if err := s.wal.Append(valid); err != nil {
+	if err := p.wal.Append(valid); err != nil {
 		return err
 	}
 	if !whole { // kept, as a damaged wal is

@@ -32,7 +32,7 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 		return describedOrNone(path, b)
 	}
 	s.mu.Lock()
-	tree, closed := s.described, s.closed
+	tree, closed := s.known.described, s.known.closed
 	s.mu.Unlock()
 	if closed {
 		return nil, fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
@@ -62,7 +62,7 @@ func (s *Store) Describer() (version string, described bool, err error) {
 		return "", false, fmt.Errorf("version of the describer: %w", err)
 	}
 	s.mu.Lock()
-	described = !s.described.IsZero()
+	described = !s.known.described.IsZero()
 	s.mu.Unlock()
 	if !described {
 		for _, e := range s.wal.Entries() {
@@ -93,18 +93,18 @@ func describedOrNone(path string, b []byte) ([]byte, error) {
 // spliceDescribed adds to the batch what the changes describe and returns the
 // tree of all descriptions. A description that may not enter a commit is not
 // kept here either.
-func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
-	s.mu.Lock()
-	tree := s.described
-	s.mu.Unlock()
+func (rc recorder) spliceDescribed(changes []*change) (plumbing.Hash, error) {
+	rc.mu.Lock()
+	tree := rc.known.described
+	rc.mu.Unlock()
 	now := map[string]plumbing.Hash{}
 	for _, c := range changes {
 		switch {
 		case c.described == nil:
 		case len(c.described) == 0:
 			now[c.path] = plumbing.ZeroHash
-		case s.check(c.path, c.described) == nil:
-			h, err := s.obj.Put(plumbing.BlobObject, c.described)
+		case rc.check(c.path, c.described) == nil:
+			h, err := rc.obj.Put(plumbing.BlobObject, c.described)
 			if err != nil {
 				return tree, err
 			}
@@ -114,30 +114,30 @@ func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
 	if len(now) == 0 {
 		return tree, nil
 	}
-	next, err := s.obj.Splice(tree, now)
+	next, err := rc.obj.Splice(tree, now)
 	if errors.Is(err, fold.ErrNotFound) { // part of it is gone: what is described from now on is kept
-		next, err = s.obj.Splice(plumbing.ZeroHash, now)
+		next, err = rc.obj.Splice(plumbing.ZeroHash, now)
 	}
 	return next, err
 }
 
 // setDescribed writes the batch and lets the reference name the tree of
 // descriptions.
-func (s *Store) setDescribed(tree plumbing.Hash) error {
-	s.mu.Lock()
-	same := s.described == tree
-	s.mu.Unlock()
+func (rc recorder) setDescribed(tree plumbing.Hash) error {
+	rc.mu.Lock()
+	same := rc.known.described == tree
+	rc.mu.Unlock()
 	if same {
 		return nil
 	}
-	if err := s.obj.Flush(); err != nil {
+	if err := rc.obj.Flush(); err != nil {
 		return err
 	}
-	if err := s.obj.SetRef(refDescribed, tree); err != nil {
+	if err := rc.obj.SetRef(refDescribed, tree); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.described = tree
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
+	rc.known.described = tree
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/commits"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -42,14 +43,14 @@ func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c
 
 // commitDraft adds the commit of d to the batch and returns the new tip, which
 // is parent if d changes nothing.
-func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
-	tree, err := s.obj.TreeOf(parent)
+func (rc recorder) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
+	tree, err := rc.obj.TreeOf(parent)
 	if err != nil {
 		return parent, err
 	}
-	s.mu.Lock()
-	moved := parent != s.tip // by an earlier draft of this batch
-	s.mu.Unlock()
+	rc.mu.Lock()
+	moved := parent != rc.known.tip // by an earlier draft of this batch
+	rc.mu.Unlock()
 	changes := map[string]plumbing.Hash{}
 	var told []draftFile
 	for _, f := range d.files {
@@ -58,12 +59,12 @@ func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft,
 		}
 		old := f.c.old
 		if moved {
-			if old, err = s.obj.Lookup(tree, f.c.path); err != nil {
+			if old, err = rc.obj.Lookup(tree, f.c.path); err != nil {
 				return parent, err
 			}
 		}
 		if f.b != nil {
-			if f.blob, err = s.obj.Put(plumbing.BlobObject, f.b); err != nil {
+			if f.blob, err = rc.obj.Put(plumbing.BlobObject, f.b); err != nil {
 				return parent, err
 			}
 		}
@@ -81,19 +82,19 @@ func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft,
 	if len(changes) == 0 {
 		return parent, nil
 	}
-	newTree, err := s.obj.Splice(tree, changes)
+	newTree, err := rc.obj.Splice(tree, changes)
 	if err != nil {
 		return parent, err
 	}
 	if newTree == tree {
 		return parent, nil
 	}
-	return s.commits.Put(newTree, parent, s.commits.Message(s.tell(message, told)))
+	return rc.commits.Put(newTree, parent, rc.commits.Message(rc.tell(message, told)))
 }
 
 // tell returns files as a message tells them, with its subject: where none is given, the
 // reason of the only file.
-func (s *Store) tell(subject string, files []draftFile) (string, []commits.Change) {
+func (rc recorder) tell(subject string, files []draftFile) (string, []commits.Change) {
 	changes := make([]commits.Change, len(files))
 	for i, f := range files {
 		changes[i] = commits.Change{Path: f.c.path, Is: f.b, Added: f.c.old.IsZero()}
@@ -107,7 +108,7 @@ func (s *Store) tell(subject string, files []draftFile) (string, []commits.Chang
 	if len(files) == 1 {
 		subject = cmp.Or(subject, files[0].c.reason)
 		if changes[0].Is == nil {
-			changes[0].Was, _ = s.obj.Blob(files[0].c.old)
+			changes[0].Was, _ = rc.obj.Blob(files[0].c.old)
 		}
 	}
 	return subject, changes
@@ -124,13 +125,25 @@ func (s *Store) moveTip(ctx context.Context, tip plumbing.Hash) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tip, s.tipTime = tip, s.opt.Now()
+	s.known.tip, s.known.tipTime = tip, s.opt.Now()
 	return nil
 }
 
 func (s *Store) tipTree() (plumbing.Hash, error) {
 	s.mu.Lock()
-	tip := s.tip
+	tip := s.known.tip
 	s.mu.Unlock()
 	return s.obj.TreeOf(tip)
+}
+
+// A Recorded says what one call of Commit came to.
+type Recorded struct {
+	Oid       string             // of the commit; "" if there was nothing to record
+	Written   []string           // paths below fold/ that it adds or changes
+	Removed   []string           // paths that it deletes
+	SetAside  []gitsync.SetAside // kept out, with the reason; the rest went in
+	Unsettled []string           // changed less than 300 ms ago: call again for them
+	Later     bool               // many files are being written, see [Store.Bulk]: call again
+	Guarded   bool               // the vanish guard is up and nothing was committed
+	Reason    string             // of Guarded
 }

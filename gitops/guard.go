@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -25,59 +24,56 @@ const reasonFoldMissing = "fold/ is missing"
 // guardName is a file that keeps the guard up over a restart.
 const guardName = "guard.json"
 
-// guardState is the guard while it is up.
-type guardState struct {
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason"`
-}
+// A vanishGuard keeps files that vanished from being taken for deletions (git.md G8).
+type vanishGuard struct{ *Store }
 
 func (s *Store) guarded() (reason string, up bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.guard == nil {
+	if s.known.guard == nil {
 		return "", false
 	}
-	return s.guard.Reason, true
+	return s.known.guard.Reason, true
 }
 
 // raiseGuard puts the guard up, also for the next run.
-func (s *Store) raiseGuard(reason string) {
-	s.mu.Lock()
-	if s.guard != nil {
-		s.mu.Unlock()
+func (v vanishGuard) raiseGuard(reason string) {
+	v.mu.Lock()
+	if v.known.guard != nil {
+		v.mu.Unlock()
 		return
 	}
-	g := &guardState{Since: s.opt.Now(), Reason: reason}
-	s.guard = g
-	s.mu.Unlock()
-	s.log.Warn("Memories vanished, commits held back", "reason", reason)
+	g := &guardState{Since: v.opt.Now(), Reason: reason}
+	v.known.guard = g
+	v.mu.Unlock()
+	v.log.Warn("Memories vanished, commits held back", "reason", reason)
 	b, err := json.Marshal(g)
 	if err == nil {
-		err = disk.WriteFile(filepath.Join(s.l.StateDir(), guardName), b, 0o600)
+		err = disk.WriteFile(filepath.Join(v.l.StateDir(), guardName), b, 0o600)
 	}
 	if err != nil {
-		s.log.Warn("Guard not kept for the next run", "err", err)
+		v.log.Warn("Guard not kept for the next run", "err", err)
 	}
 }
 
-func (s *Store) lowerGuard() error {
-	err := os.Remove(filepath.Join(s.l.StateDir(), guardName))
+func (v vanishGuard) lowerGuard() error {
+	err := os.Remove(filepath.Join(v.l.StateDir(), guardName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("lower the vanish guard: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.guard = nil
-	clear(s.gone)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known.guard = nil
+	clear(v.known.gone)
 	return nil
 }
 
 // loadGuard reads whether the guard was up when the last run ended.
-func (s *Store) loadGuard() error {
-	if s.opt.Tracked {
-		return s.lowerGuard()
+func (v vanishGuard) loadGuard() error {
+	if v.opt.Tracked {
+		return v.lowerGuard()
 	}
-	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), guardName))
+	b, err := os.ReadFile(filepath.Join(v.l.StateDir(), guardName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -86,11 +82,11 @@ func (s *Store) loadGuard() error {
 	}
 	g := &guardState{}
 	if json.Unmarshal(b, g) != nil {
-		g = &guardState{Since: s.opt.Now(), Reason: "memories had vanished before the last stop"}
+		g = &guardState{Since: v.opt.Now(), Reason: "memories had vanished before the last stop"}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.guard = g
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known.guard = g
 	return nil
 }
 
@@ -106,39 +102,39 @@ func (s *Store) SawGone(path string) {
 	now := s.opt.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.gone[path]; !known {
-		s.gone[path] = now
+	if _, known := s.known.gone[path]; !known {
+		s.known.gone[path] = now
 	}
 }
 
 // justGone reports whether the file of c, which is not there, may be the first of
 // many. An acknowledged deletion is none.
-func (s *Store) justGone(c *change) bool {
+func (v vanishGuard) justGone(c *change) bool {
 	written := c.ours != nil && c.ours.New != nil
-	if s.opt.GoneAfter <= 0 || c.ours != nil && !written || c.ours == nil && c.old.IsZero() {
+	if v.opt.GoneAfter <= 0 || c.ours != nil && !written || c.ours == nil && c.old.IsZero() {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	since, known := s.gone[c.path]
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	since, known := v.known.gone[c.path]
 	if !known || since.After(c.at) { // or the clock was set back
 		since = c.at
-		s.gone[c.path] = since
+		v.known.gone[c.path] = since
 	}
-	return c.at.Sub(since) < s.opt.GoneAfter
+	return c.at.Sub(since) < v.opt.GoneAfter
 }
 
 // noteThere forgets that the file at path was gone.
-func (s *Store) noteThere(path string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.gone, path)
+func (v vanishGuard) noteThere(path string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.known.gone, path)
 }
 
 // checkVanished puts the guard up if changes delete too much at once, counting
 // also what is gone and not among them: events come in pieces.
-func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err error) {
-	if s.opt.Tracked {
+func (v vanishGuard) checkVanished(root *disk.Root, changes []*change) (up bool, err error) {
+	if v.opt.Tracked {
 		return false, nil // git moves these files (T3)
 	}
 	explicit := map[string]bool{}
@@ -154,7 +150,7 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 	if gone == 0 {
 		return false, nil
 	}
-	missing, total, err := s.vanished(root)
+	missing, total, err := v.vanished(root)
 	if err != nil {
 		return false, err
 	}
@@ -167,7 +163,7 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 	if !tooMany(missing, n, total) {
 		return false, nil
 	}
-	s.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))
+	v.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))
 	return true, nil
 }
 
@@ -179,19 +175,19 @@ func tooMany(missing []string, n, total int) bool {
 
 // missing returns the paths of the journal that fold/ does not have, sorted. A nil root
 // is a missing folder.
-func (s *Store) missing(root *disk.Root) ([]string, error) {
-	gone, _, _, err := s.compareNames(root)
+func (v vanishGuard) missing(root *disk.Root) ([]string, error) {
+	gone, _, _, err := v.compareNames(root)
 	return slices.Sorted(maps.Keys(gone)), err
 }
 
 // compareNames compares the names in fold/ with those of the journal: gone are files that
 // only the journal has, fresh such as only fold/ has. Total is how many the journal has.
-func (s *Store) compareNames(root *disk.Root) (gone map[string]plumbing.Hash, fresh []string, total int, err error) {
-	tree, err := s.tipTree()
+func (v vanishGuard) compareNames(root *disk.Root) (gone map[string]plumbing.Hash, fresh []string, total int, err error) {
+	tree, err := v.tipTree()
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if gone, err = s.obj.List(tree); err != nil {
+	if gone, err = v.obj.List(tree); err != nil {
 		return nil, nil, 0, err
 	}
 	total = len(gone)
@@ -211,8 +207,8 @@ func (s *Store) compareNames(root *disk.Root) (gone map[string]plumbing.Hash, fr
 
 // vanished is missing without the memories that a person has moved to another path: one
 // of that id, or for a note without one those bytes, is somewhere else in fold/ (G8).
-func (s *Store) vanished(root *disk.Root) (paths []string, total int, err error) {
-	gone, fresh, total, err := s.compareNames(root)
+func (v vanishGuard) vanished(root *disk.Root) (paths []string, total int, err error) {
+	gone, fresh, total, err := v.compareNames(root)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -224,7 +220,7 @@ func (s *Store) vanished(root *disk.Root) (paths []string, total int, err error)
 				continue // gone again, or not to be read: nothing is known to be in it
 			}
 			moved[plumbing.ComputeHash(plumbing.BlobObject, b).String()] = true
-			if m, err := fold.Decode(s.opt.Slug, path, b); err == nil && m.ID != "" {
+			if m, err := fold.Decode(v.opt.Slug, path, b); err == nil && m.ID != "" {
 				moved[string(m.ID)] = true
 			}
 		}
@@ -232,11 +228,11 @@ func (s *Store) vanished(root *disk.Root) (paths []string, total int, err error)
 			if moved[blob.String()] {
 				return true
 			}
-			b, err := s.obj.Blob(blob)
+			b, err := v.obj.Blob(blob)
 			if err != nil {
 				return false
 			}
-			m, err := fold.Decode(s.opt.Slug, path, b)
+			m, err := fold.Decode(v.opt.Slug, path, b)
 			return err == nil && moved[string(m.ID)]
 		})
 	}

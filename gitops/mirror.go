@@ -43,7 +43,7 @@ func (s *Store) Mirror(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	same := s.pushed == tip
+	same := s.known.pushed == tip
 	s.mu.Unlock()
 	if same || tip.IsZero() {
 		return nil
@@ -52,7 +52,7 @@ func (s *Store) Mirror(ctx context.Context) error {
 		return fmt.Errorf("mirror the journal: %w", err)
 	}
 	s.mu.Lock()
-	s.pushed = tip
+	s.known.pushed = tip
 	s.mu.Unlock()
 	return nil
 }

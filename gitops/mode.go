@@ -41,7 +41,7 @@ func (s *Store) changeMode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range append(trees, s.pendingPath()) {
+	for _, p := range append(trees, (tracker{s}).pendingPath()) {
 		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -53,12 +53,12 @@ func (s *Store) changeMode(ctx context.Context) error {
 // than a person deletes, as on a branch from before most memories, the vanish guard asks
 // instead (G8).
 func (s *Store) takeWorkTree(ctx context.Context, root *disk.Root) error {
-	missing, total, err := s.vanished(root)
+	missing, total, err := (vanishGuard{s}).vanished(root)
 	if err != nil {
 		return err
 	}
 	if tooMany(missing, len(missing), total) {
-		s.raiseGuard(fmt.Sprintf("%d of %d memories are not on the branch that is checked out", len(missing), total))
+		(vanishGuard{s}).raiseGuard(fmt.Sprintf("%d of %d memories are not on the branch that is checked out", len(missing), total))
 		return nil
 	}
 	_, err = s.ConfirmMissing(ctx, nil)

@@ -30,14 +30,6 @@ import (
 // the user's history. It is written before the wal is cut.
 const pendingName = "pending.json"
 
-// A pendingWrite is the last acknowledged version of one file.
-type pendingWrite struct {
-	ID   fold.ID   `json:"id,omitempty"`
-	Blob string    `json:"blob"` // in the journal
-	At   time.Time `json:"at"`   // when the journal got it
-	Lost bool      `json:"lost,omitempty"`
-}
-
 // A LostWrite is an acknowledged version that is neither in the work tree nor in any
 // reference or stash.
 type LostWrite struct {
@@ -47,80 +39,83 @@ type LostWrite struct {
 	Bytes []byte // nil where the journal cannot be read
 }
 
-func (s *Store) pendingPath() string { return filepath.Join(s.l.StateDir(), pendingName) }
+// A tracker follows, in tracked mode, what becomes of acknowledged writes (git.md T4).
+type tracker struct{ *Store }
 
-func (s *Store) loadPending() error {
-	s.pending = map[string]pendingWrite{}
-	if !s.opt.Tracked {
+func (t tracker) pendingPath() string { return filepath.Join(t.l.StateDir(), pendingName) }
+
+func (t tracker) loadPending() error {
+	t.known.pending = map[string]pendingWrite{}
+	if !t.opt.Tracked {
 		return nil // what it says is of another time
 	}
-	b, err := os.ReadFile(s.pendingPath())
+	b, err := os.ReadFile(t.pendingPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", pendingName, err)
 	}
-	if err := json.Unmarshal(b, &s.pending); err != nil || s.pending == nil {
-		s.pending = map[string]pendingWrite{}
-		s.log.Warn("Damaged list of uncommitted memories set aside; the journal has them", "err", err)
-		return os.Rename(s.pendingPath(), s.pendingPath()+".damaged")
+	if err := json.Unmarshal(b, &t.known.pending); err != nil || t.known.pending == nil {
+		t.known.pending = map[string]pendingWrite{}
+		t.log.Warn("Damaged list of uncommitted memories set aside; the journal has them", "err", err)
+		return os.Rename(t.pendingPath(), t.pendingPath()+".damaged")
 	}
 	return nil
 }
 
 // setPending makes next what is remembered, durably. The caller holds commit.
-func (s *Store) setPending(next map[string]pendingWrite) error {
-	s.mu.Lock()
-	same := maps.Equal(s.pending, next)
-	s.mu.Unlock()
+func (t tracker) setPending(next map[string]pendingWrite) error {
+	t.mu.Lock()
+	same := maps.Equal(t.known.pending, next)
+	t.mu.Unlock()
 	if same {
 		return nil
 	}
 	b, err := json.Marshal(next)
 	if err == nil {
-		err = disk.WriteFile(s.pendingPath(), b, 0o600)
+		err = disk.WriteFile(t.pendingPath(), b, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("remember what is not committed yet: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pending = next
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.pending = next
 	return nil
 }
 
 // remembered returns a copy of what is remembered.
-func (s *Store) remembered() map[string]pendingWrite {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.pending)
+func (t tracker) remembered() map[string]pendingWrite {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.known.pending)
 }
 
 // notePending remembers the acknowledged writes of changes, which the journal has by now.
 // An acknowledged deletion ends what was remembered of its file.
-func (s *Store) notePending(changes []*change) error {
-	if !s.opt.Tracked {
+func (t tracker) notePending(changes []*change) error {
+	if !t.opt.Tracked {
 		return nil
 	}
-	next := s.remembered()
+	next := t.remembered()
 	for _, c := range changes {
 		if c.ours.New == nil {
 			delete(next, c.path)
 			continue
 		}
 		next[c.path] = pendingWrite{
-			ID: c.ours.ID, At: s.opt.Now().UTC(),
+			ID: c.ours.ID, At: t.opt.Now().UTC(),
 			Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
 		}
 	}
-	return s.setPending(next)
+	return t.setPending(next)
 }
 
 // Lost returns the acknowledged versions that were found to be lost, by path.
 func (s *Store) Lost() []LostWrite {
 	var out []LostWrite
-	for path, p := range s.remembered() {
+	for path, p := range (tracker{s}).remembered() {
 		if p.Lost {
 			b, err := s.obj.Blob(plumbing.NewHash(p.Blob))
 			if err != nil {
@@ -142,34 +137,34 @@ func (s *Store) FindLost(ctx context.Context) (lost int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	if err := s.lookForLost(ctx); err != nil {
+	if err := (tracker{s}).lookForLost(ctx); err != nil {
 		return 0, fmt.Errorf("look for lost memories: %w", err)
 	}
 	_, lost = s.CountPending()
 	return lost, nil
 }
 
-func (s *Store) lookForLost(ctx context.Context) error {
-	was := s.remembered()
-	if !s.opt.Tracked || len(was) == 0 || s.l.Busy() != "" {
+func (t tracker) lookForLost(ctx context.Context) error {
+	was := t.remembered()
+	if !t.opt.Tracked || len(was) == 0 || t.l.Busy() != "" {
 		return nil
 	}
-	from, err := s.l.HeadOid()
+	from, err := t.l.HeadOid()
 	if err != nil {
 		return err
 	}
 	decided := maps.Clone(was)
-	if err := s.decidePending(ctx, decided); err != nil {
+	if err := t.decidePending(ctx, decided); err != nil {
 		return err
 	}
-	if to, err := s.l.HeadOid(); err != nil || to != from || s.l.Busy() != "" {
+	if to, err := t.l.HeadOid(); err != nil || to != from || t.l.Busy() != "" {
 		return err // the next look decides
 	}
-	if err := s.lockCommit(); err != nil {
+	if err := t.lockCommit(); err != nil {
 		return err
 	}
-	defer s.commit.Unlock()
-	next := s.remembered()
+	defer t.commit.Unlock()
+	next := t.remembered()
 	for path, p := range was {
 		if next[path] != p {
 			continue // written again since
@@ -180,7 +175,7 @@ func (s *Store) lookForLost(ctx context.Context) error {
 			delete(next, path)
 		}
 	}
-	return s.setPending(next)
+	return t.setPending(next)
 }
 
 // CountPending returns how many acknowledged memories no reference or stash of the user's
@@ -188,7 +183,7 @@ func (s *Store) lookForLost(ctx context.Context) error {
 func (s *Store) CountPending() (waiting, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.pending {
+	for _, p := range s.known.pending {
 		if p.Lost {
 			lost++
 		} else {
@@ -212,15 +207,15 @@ func (s *Store) AwaitingCommit(ctx context.Context) (waiting, lost int, err erro
 
 // decidePending drops from next what the user's history has, or a person edited since,
 // and marks what is lost.
-func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite) error {
-	root, err := s.openFold(false)
+func (t tracker) decidePending(ctx context.Context, next map[string]pendingWrite) error {
+	root, err := t.openFold(false)
 	if err != nil && !absentFold(err) {
 		return err
 	}
 	if root != nil {
 		defer root.Close()
 	}
-	head, committed, err := s.user.Head(ctx)
+	head, committed, err := t.user.Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -228,7 +223,7 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 	others := map[string]string{} // path → git's name of what is there instead
 	for _, path := range slices.Sorted(maps.Keys(next)) {
 		p := next[path]
-		there, err := s.blobOnDisk(root, path)
+		there, err := t.blobOnDisk(root, path)
 		if err != nil {
 			continue // a link, a folder: not decided
 		}
@@ -236,7 +231,7 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 		if there.name == want {
 			p.Lost = false
 		}
-		name, err := s.userName(head, want)
+		name, err := t.userName(head, want)
 		if err != nil {
 			return err
 		}
@@ -253,18 +248,18 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 		}
 		next[path] = p
 	}
-	if err := s.dropEdited(ctx, next, missed, others, committed); err != nil || len(missed) == 0 {
+	if err := t.dropEdited(ctx, next, missed, others, committed); err != nil || len(missed) == 0 {
 		return err
 	}
-	return s.decideMissed(ctx, root, next, missed, committed)
+	return t.decideMissed(ctx, root, next, missed, committed)
 }
 
 // dropEdited drops what somebody edited since, of which the journal has what was before.
 // Where a commit or a stash has what the file holds now, git put it there instead, as
 // git checkout REVISION -- FILE does.
-func (s *Store) dropEdited(ctx context.Context, next map[string]pendingWrite, missed, holds, committed map[string]string) error {
+func (t tracker) dropEdited(ctx context.Context, next map[string]pendingWrite, missed, holds, committed map[string]string) error {
 	maps.DeleteFunc(holds, func(path, name string) bool { return committed[path] == name })
-	inRefs, stashed, err := s.user.InHistory(ctx, holds)
+	inRefs, stashed, err := t.user.InHistory(ctx, holds)
 	if err != nil {
 		return err
 	}
@@ -279,20 +274,20 @@ func (s *Store) dropEdited(ctx context.Context, next map[string]pendingWrite, mi
 
 // decideMissed decides on what the work tree does not have: a reference may, a stash until
 // it is dropped, the index until it is committed, or somebody moved the file.
-func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[string]pendingWrite, missed, committed map[string]string) error {
+func (t tracker) decideMissed(ctx context.Context, root *disk.Root, next map[string]pendingWrite, missed, committed map[string]string) error {
 	inHead := map[string]bool{} // also of a file that somebody moved and committed since
 	for _, name := range committed {
 		inHead[name] = true
 	}
-	inRefs, stashed, err := s.user.InHistory(ctx, missed)
+	inRefs, stashed, err := t.user.InHistory(ctx, missed)
 	if err != nil {
 		return err
 	}
-	staged, err := s.user.Staged(ctx)
+	staged, err := t.user.Staged(ctx)
 	if err != nil {
 		return err
 	}
-	others, err := s.uncommitted(root, committed, missed)
+	others, err := t.uncommitted(root, committed, missed)
 	if err != nil {
 		return err
 	}
@@ -318,7 +313,7 @@ type onDisk struct {
 	b    []byte
 }
 
-func (s *Store) blobOnDisk(root *disk.Root, path string) (onDisk, error) {
+func (t tracker) blobOnDisk(root *disk.Root, path string) (onDisk, error) {
 	if root == nil {
 		return onDisk{}, nil
 	}
@@ -331,11 +326,11 @@ func (s *Store) blobOnDisk(root *disk.Root, path string) (onDisk, error) {
 
 // userName returns what the user's repository calls a blob of the journal; "" if
 // nothing was committed in it.
-func (s *Store) userName(head string, blob plumbing.Hash) (string, error) {
+func (t tracker) userName(head string, blob plumbing.Hash) (string, error) {
 	if head == "" || len(head) == len(plumbing.ZeroHash)*2 {
 		return blob.String(), nil
 	}
-	b, err := s.obj.Blob(blob)
+	b, err := t.obj.Blob(blob)
 	if err != nil {
 		return "", err
 	}
@@ -345,7 +340,7 @@ func (s *Store) userName(head string, blob plumbing.Hash) (string, error) {
 // uncommitted returns the ids and the blobs of files of the work tree that HEAD does not
 // have, and that are not at one of the missed paths: a memory that is among them was moved
 // by a person.
-func (s *Store) uncommitted(root *disk.Root, committed, missed map[string]string) (map[string]bool, error) {
+func (t tracker) uncommitted(root *disk.Root, committed, missed map[string]string) (map[string]bool, error) {
 	found := map[string]bool{}
 	if root == nil {
 		return found, nil
@@ -356,7 +351,7 @@ func (s *Store) uncommitted(root *disk.Root, committed, missed map[string]string
 		}
 		if b, err := readFile(root, path); err == nil && b != nil {
 			found[plumbing.ComputeHash(plumbing.BlobObject, b).String()] = true
-			if m, err := fold.Decode(s.opt.Slug, path, b); err == nil {
+			if m, err := fold.Decode(t.opt.Slug, path, b); err == nil {
 				found[string(m.ID)] = true
 			}
 		}
@@ -369,28 +364,28 @@ func (s *Store) uncommitted(root *disk.Root, committed, missed map[string]string
 }
 
 // lostVersion returns the version of path that is lost, nil if none is.
-func (s *Store) lostVersion(path string) ([]byte, error) {
-	p, ok := s.remembered()[path]
+func (t tracker) lostVersion(path string) ([]byte, error) {
+	p, ok := t.remembered()[path]
 	if !ok || !p.Lost {
 		return nil, nil
 	}
-	return s.obj.Blob(plumbing.NewHash(p.Blob))
+	return t.obj.Blob(plumbing.NewHash(p.Blob))
 }
 
 // noteRestored notes that what was lost at path is a working file again.
-func (s *Store) noteRestored(path string) error {
-	if err := s.lockCommit(); err != nil {
+func (t tracker) noteRestored(path string) error {
+	if err := t.lockCommit(); err != nil {
 		return err
 	}
-	defer s.commit.Unlock()
-	next := s.remembered()
+	defer t.commit.Unlock()
+	next := t.remembered()
 	p, ok := next[path]
 	if !ok || !p.Lost {
 		return nil
 	}
 	p.Lost = false
 	next[path] = p
-	return s.setPending(next)
+	return t.setPending(next)
 }
 
 // ForgetLost ends the matter of what is lost and returns how many those were. The
@@ -400,12 +395,12 @@ func (s *Store) ForgetLost(_ context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer s.commit.Unlock()
-	next := s.remembered()
+	next := (tracker{s}).remembered()
 	for path, p := range next {
 		if p.Lost {
 			delete(next, path)
 			n++
 		}
 	}
-	return n, s.setPending(next)
+	return n, (tracker{s}).setPending(next)
 }

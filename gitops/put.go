@@ -114,7 +114,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if err != nil {
 			return Put{}, err
 		}
-		e, merged, err := s.entry(w, have, s.headNow())
+		e, merged, err := s.entry(w, have, (tracker{s}).headNow())
 		if err != nil {
 			return Put{}, err
 		}
@@ -233,11 +233,11 @@ func (s *Store) foldForWrite() (*disk.Root, error) {
 		return root, err
 	}
 	if s.opt.Tracked {
-		if err := s.foldMissing(context.Background()); err != nil {
+		if err := (tracker{s}).foldMissing(context.Background()); err != nil {
 			return nil, err
 		}
 	} else if s.hasJournal() {
-		s.raiseGuard(reasonFoldMissing)
+		(vanishGuard{s}).raiseGuard(reasonFoldMissing)
 	}
 	if root, err = s.openFold(true); err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func pathsOf(ws []Write) []string {
 // What cannot be read or written is in failed.
 func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []wal.Entry, failed map[string]error) {
 	failed = map[string]error{}
-	head := s.headNow()
+	head := (tracker{s}).headNow()
 	for _, w := range ws {
 		have, err := readFile(root, w.Path)
 		if err != nil {

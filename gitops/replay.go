@@ -15,49 +15,52 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// A replayer finishes what a crash left in the log of writes.
+type replayer struct{ *Store }
+
 // replay brings the disk to what the wal says was acknowledged: disk = new →
 // done; disk = base → write; else merge3(base, disk, new). Entries stay in the
 // wal until the next commit holds them. It returns the paths that were written. A path
 // that cannot be written now stays in the wal and is set aside.
-func (s *Store) replay() (changed []string, err error) { return s.replayBut(nil) }
+func (p replayer) replay() (changed []string, err error) { return p.replayBut(nil) }
 
 // replayStart is replay at a start: what a person has deleted since, whose file was
 // there and is missing, is left to the commit that follows, which records the deletion,
 // or puts the vanish guard up. The journal gets what was acknowledged by that.
-func (s *Store) replayStart(ctx context.Context) (changed []string, err error) {
-	if s.opt.Tracked {
-		return s.replayTracked(ctx)
+func (p replayer) replayStart(ctx context.Context) (changed []string, err error) {
+	if p.opt.Tracked {
+		return p.replayTracked(ctx)
 	}
-	deleted, err := s.deletedSince()
+	deleted, err := p.deletedSince()
 	if err != nil { // what cannot be looked at was not deleted
-		s.log.WarnContext(ctx, "Deletions since the last stop not looked for", "err", err)
+		p.log.WarnContext(ctx, "Deletions since the last stop not looked for", "err", err)
 	}
-	return s.replayBut(deleted)
+	return p.replayBut(deleted)
 }
 
 // deletedSince returns the memories of which the wal has a newer version, whose file had
 // it and is missing by now. There are none where more is missing than a person deletes.
-func (s *Store) deletedSince() (map[string]bool, error) {
+func (p replayer) deletedSince() (map[string]bool, error) {
 	placed := map[string]bool{}
-	for path, chain := range s.chains() {
+	for path, chain := range p.chains() {
 		last := &chain[len(chain)-1]
-		if chain[0].Base != nil && last.New != nil && s.wal.WasPlaced(last) {
+		if chain[0].Base != nil && last.New != nil && p.wal.WasPlaced(last) {
 			placed[path] = true
 		}
 	}
-	if _, up := s.guarded(); up || len(placed) == 0 {
+	if _, up := p.guarded(); up || len(placed) == 0 {
 		return nil, nil
 	}
-	root, err := s.openFold(false)
+	root, err := p.openFold(false)
 	if err != nil {
 		return nil, nil //nolint:nilerr // replay says what is wrong with it
 	}
 	defer root.Close()
-	vanished, total, err := s.vanished(root)
+	vanished, total, err := (vanishGuard{p.Store}).vanished(root)
 	if err != nil || tooMany(vanished, len(vanished), total) || len(vanished) == total {
 		return nil, err
 	}
-	missing, err := s.missing(root)
+	missing, err := (vanishGuard{p.Store}).missing(root)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +72,12 @@ func (s *Store) deletedSince() (map[string]bool, error) {
 }
 
 // replayBut is replay of all but some paths.
-func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error) {
-	chains := s.chains()
+func (p replayer) replayBut(deleted map[string]bool) (changed []string, err error) {
+	chains := p.chains()
 	if len(chains) == 0 {
 		return nil, nil
 	}
-	root, err := s.foldForWrite()
+	root, err := p.foldForWrite()
 	if err != nil {
 		if errors.Is(err, fold.ErrUnavailable) {
 			return nil, nil // the checkout is missing: they wait
@@ -86,10 +89,10 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 		if deleted[path] {
 			continue
 		}
-		differs, err := s.replayPath(root, path, chains[path])
+		differs, err := p.replayPath(root, path, chains[path])
 		if err != nil {
-			s.log.Warn("Replay left a write in the log", "path", path, "err", err)
-			s.noteSetAside(path, err.Error())
+			p.log.Warn("Replay left a write in the log", "path", path, "err", err)
+			(recorder{p.Store}).noteSetAside(path, err.Error())
 			continue
 		}
 		if differs {
@@ -100,14 +103,14 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 	if err := root.Sync(); err != nil {
 		return changed, err
 	}
-	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
+	p.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
 	return changed, nil
 }
 
 // chains groups the wal by path, in order.
-func (s *Store) chains() map[string][]wal.Entry {
+func (p replayer) chains() map[string][]wal.Entry {
 	out := map[string][]wal.Entry{}
-	for _, e := range s.wal.Entries() {
+	for _, e := range p.wal.Entries() {
 		out[e.Path] = append(out[e.Path], e)
 	}
 	return out
@@ -115,13 +118,13 @@ func (s *Store) chains() map[string][]wal.Entry {
 
 // replayPath deals with the entries of one path, which follow each other: the
 // base of each is usually the result of the one before.
-func (s *Store) replayPath(root *disk.Root, path string, chain []wal.Entry) (differs bool, err error) {
+func (p replayer) replayPath(root *disk.Root, path string, chain []wal.Entry) (differs bool, err error) {
 	if err := fold.ValidPath(path); err != nil {
 		return false, err
 	}
-	s.flight.RLock()
-	defer s.flight.RUnlock()
-	defer s.paths.lock(path)()
+	p.flight.RLock()
+	defer p.flight.RUnlock()
+	defer p.paths.lock(path)()
 	last := chain[len(chain)-1]
 	for range 10 {
 		have, err := readFile(root, path)
@@ -139,12 +142,12 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []wal.Entry) (dif
 		if !known {
 			// Somebody else wrote. Was it after the journal had our write?
 			// Then nothing of ours is missing from it.
-			if in, err := s.inJournal(path, last.New); err != nil || in {
+			if in, err := p.inJournal(path, last.New); err != nil || in {
 				return false, err
 			}
 		}
 		if !known {
-			if want, err = s.merge(path, chain[0].Base, have, last.New); err != nil {
+			if want, err = p.merge(path, chain[0].Base, have, last.New); err != nil {
 				return false, err
 			}
 		}
@@ -163,12 +166,12 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []wal.Entry) (dif
 // else by now, is as git or a person left it, and so is what was written on another
 // commit than HEAD names now: those are left alone. The commit that follows takes what
 // was acknowledged into the journal, where git.md T4 counts it if it is nowhere else.
-func (s *Store) replayTracked(ctx context.Context) (changed []string, err error) {
-	chains := s.chains()
+func (p replayer) replayTracked(ctx context.Context) (changed []string, err error) {
+	chains := p.chains()
 	if len(chains) == 0 {
 		return nil, nil
 	}
-	root, err := s.openFold(false)
+	root, err := p.openFold(false)
 	if err != nil {
 		if absentFold(err) || errors.Is(err, fold.ErrUnavailable) {
 			return nil, nil
@@ -176,14 +179,14 @@ func (s *Store) replayTracked(ctx context.Context) (changed []string, err error)
 		return nil, err
 	}
 	defer root.Close()
-	head, err := s.l.HeadOid()
+	head, err := p.l.HeadOid()
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(chains)) {
 		chain := chains[path]
 		last := &chain[len(chain)-1]
-		if s.wal.WasPlaced(last) || last.Head != "" && last.Head != head {
+		if p.wal.WasPlaced(last) || last.Head != "" && last.Head != head {
 			continue
 		}
 		have, err := readFile(root, path)
@@ -191,13 +194,13 @@ func (s *Store) replayTracked(ctx context.Context) (changed []string, err error)
 			continue // of an earlier version, which did not note HEAD
 		}
 		if err != nil {
-			s.noteSetAside(path, err.Error())
+			(recorder{p.Store}).noteSetAside(path, err.Error())
 			continue
 		}
-		differs, err := s.replayPath(root, path, chain)
+		differs, err := p.replayPath(root, path, chain)
 		if err != nil {
-			s.log.WarnContext(ctx, "Replay left a write in the log", "path", path, "err", err)
-			s.noteSetAside(path, err.Error())
+			p.log.WarnContext(ctx, "Replay left a write in the log", "path", path, "err", err)
+			(recorder{p.Store}).noteSetAside(path, err.Error())
 			continue
 		}
 		if differs {
@@ -207,30 +210,30 @@ func (s *Store) replayTracked(ctx context.Context) (changed []string, err error)
 	if err := root.Sync(); err != nil {
 		return changed, err
 	}
-	s.log.InfoContext(ctx, "Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
+	p.log.InfoContext(ctx, "Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
 	return changed, nil
 }
 
 // inJournal reports whether one of the newest journal commits holds b at path.
 // Two are enough: a commit cuts the wal, and one call of Commit makes two at
 // most.
-func (s *Store) inJournal(path string, b []byte) (bool, error) {
+func (p replayer) inJournal(path string, b []byte) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
 	want := plumbing.ComputeHash(plumbing.BlobObject, b)
-	s.mu.Lock()
-	at := s.tip
-	s.mu.Unlock()
+	p.mu.Lock()
+	at := p.known.tip
+	p.mu.Unlock()
 	for range 2 {
 		if at.IsZero() {
 			return false, nil
 		}
-		c, err := s.obj.CommitOf(at)
+		c, err := p.obj.CommitOf(at)
 		if err != nil {
 			return false, err
 		}
-		h, err := s.obj.Lookup(c.TreeHash, path)
+		h, err := p.obj.Lookup(c.TreeHash, path)
 		if err != nil || h == want {
 			return h == want, err
 		}

@@ -40,7 +40,7 @@ func (s *Store) Restore(ctx context.Context, path, rev string, check func([]byte
 		id, _ := fold.OwnPath(path)
 		p, err := s.Put(ctx, Write{ID: id, Path: path, Base: have, New: b, Reason: fmt.Sprintf("fold: Restore %s from %.12s", path, from)})
 		if err == nil {
-			err = s.noteRestored(path)
+			err = (tracker{s}).noteRestored(path)
 		}
 		if !errors.Is(err, fold.ErrConflict) {
 			return p, err
@@ -55,7 +55,7 @@ func (s *Store) version(ctx context.Context, path, rev string, have []byte) (b [
 		b, err = s.hist.At(ctx, rev, path)
 		return b, rev, err
 	}
-	if b, err = s.lostVersion(path); b != nil || err != nil {
+	if b, err = (tracker{s}).lostVersion(path); b != nil || err != nil {
 		return b, "the journal", err
 	}
 	err = s.hist.Versions(ctx, path, func(r string, v []byte) bool {

@@ -18,39 +18,30 @@ import (
 // It may be deleted: the next full scan then reads every file.
 const seenName = "seen.json"
 
-// A seenFile is a file of fold/ whose bytes are known to be a blob.
-type seenFile struct {
-	Size  int64  `json:"s"`
-	Mtime int64  `json:"m"`
-	Inode uint64 `json:"i"`
-	Blob  string `json:"b"`
-	At    int64  `json:"t"` // when it was looked at, ns; as young as Mtime proves nothing
-}
-
 // scan returns the paths at which fold/ may differ from the journal: files
 // whose stat data is not that of the last scan, and files that are gone. An
 // error of the walk ends it: what was not seen is not deleted.
-func (s *Store) scan(ctx context.Context) ([]string, error) {
-	tree, err := s.tipTree()
+func (rc recorder) scan(ctx context.Context) ([]string, error) {
+	tree, err := rc.tipTree()
 	if err != nil {
 		return nil, err
 	}
-	old, err := s.obj.List(tree)
+	old, err := rc.obj.List(tree)
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.openFold(false)
+	root, err := rc.openFold(false)
 	if err != nil {
-		if absentFold(err) && s.opt.Tracked {
+		if absentFold(err) && rc.opt.Tracked {
 			return slices.Sorted(maps.Keys(old)), nil
 		}
-		if _, up := s.guarded(); up || absentFold(err) {
+		if _, up := rc.guarded(); up || absentFold(err) {
 			return nil, nil // record looks at it again
 		}
 		return nil, err
 	}
 	defer root.Close()
-	s.loadSeen()
+	rc.loadSeen()
 	var paths []string
 	err = root.Walk(func(path string, info disk.Info) error {
 		if err := ctx.Err(); err != nil {
@@ -59,10 +50,10 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 		if !allowed(path) {
 			return nil
 		}
-		s.noteThere(path)
+		(vanishGuard{rc.Store}).noteThere(path)
 		blob, known := old[path]
 		delete(old, path)
-		if !known || !s.unchanged(path, info, blob) {
+		if !known || !rc.unchanged(path, info, blob) {
 			paths = append(paths, path)
 		}
 		return nil
@@ -74,24 +65,24 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 }
 
 // unchanged reports whether the file is, by its stat data, still the blob.
-func (s *Store) unchanged(path string, info disk.Info, blob plumbing.Hash) bool {
-	s.mu.Lock()
-	f, ok := s.seen[path]
-	s.mu.Unlock()
+func (rc recorder) unchanged(path string, info disk.Info, blob plumbing.Hash) bool {
+	rc.mu.Lock()
+	f, ok := rc.known.seen[path]
+	rc.mu.Unlock()
 	return ok && info.Mode.IsRegular() && f.Size == info.Size && f.Mtime == info.MtimeNS && f.Inode == info.Inode &&
 		f.Mtime < f.At && f.Blob == blob.String()
 }
 
 // noteSeen remembers the stat data of a file that the journal now holds.
-func (s *Store) noteSeen(c *change) {
-	s.loadSeen()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (rc recorder) noteSeen(c *change) {
+	rc.loadSeen()
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
 	if c.disk == nil || c.info.Inode == 0 && c.info.MtimeNS == 0 {
-		delete(s.seen, c.path)
+		delete(rc.known.seen, c.path)
 		return
 	}
-	s.seen[c.path] = seenFile{
+	rc.known.seen[c.path] = seenFile{
 		Size: c.info.Size, Mtime: c.info.MtimeNS, Inode: c.info.Inode,
 		Blob: plumbing.ComputeHash(plumbing.BlobObject, c.disk).String(),
 		At:   c.at.UnixNano() - usergit.Racy,
@@ -100,33 +91,33 @@ func (s *Store) noteSeen(c *change) {
 
 // loadSeen reads the stat data of the last run, if it is there and whole, when
 // they are first needed: a start must not wait for it.
-func (s *Store) loadSeen() { s.seenOnce.Do(s.readSeen) }
+func (rc recorder) loadSeen() { rc.seenOnce.Do(rc.readSeen) }
 
-func (s *Store) readSeen() {
-	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), seenName))
+func (rc recorder) readSeen() {
+	b, err := os.ReadFile(filepath.Join(rc.l.StateDir(), seenName))
 	if err != nil {
 		return
 	}
 	seen := map[string]seenFile{}
 	if json.Unmarshal(b, &seen) == nil {
-		s.mu.Lock()
-		s.seen = seen
-		s.mu.Unlock()
+		rc.mu.Lock()
+		rc.known.seen = seen
+		rc.mu.Unlock()
 	}
 }
 
 // saveSeen writes it for the next run. It only saves time, so an error does
 // not matter.
-func (s *Store) saveSeen() {
+func (rc recorder) saveSeen() {
 	fresh := false
-	s.seenOnce.Do(func() { fresh = true })
+	rc.seenOnce.Do(func() { fresh = true })
 	if fresh {
 		return // never read, so that nothing of it changed
 	}
-	s.mu.Lock()
-	b, err := json.Marshal(s.seen)
-	s.mu.Unlock()
+	rc.mu.Lock()
+	b, err := json.Marshal(rc.known.seen)
+	rc.mu.Unlock()
 	if err == nil {
-		_ = disk.WriteFile(filepath.Join(s.l.StateDir(), seenName), b, 0o600)
+		_ = disk.WriteFile(filepath.Join(rc.l.StateDir(), seenName), b, 0o600)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (s *Store) hasJournal() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.tip.IsZero()
+	return !s.known.tip.IsZero()
 }
 
 // Uncommitted returns the paths of acknowledged writes that are not in the
@@ -41,7 +41,7 @@ func (s *Store) changed(paths []string) {
 // writable returns why nothing may be written, or nil.
 func (s *Store) writable() error {
 	s.mu.Lock()
-	closed := s.closed
+	closed := s.known.closed
 	s.mu.Unlock()
 	if closed {
 		return fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
@@ -79,10 +79,10 @@ func (s *Store) UserFolder() *usergit.Folder { return s.user }
 func (s *Store) start() (plumbing.Hash, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.known.closed {
 		return plumbing.ZeroHash, fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
 	}
-	return s.tip, nil
+	return s.known.tip, nil
 }
 
 // A Status says how the store stands.
@@ -100,10 +100,10 @@ type Status struct {
 func (s *Store) Tip() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tip.IsZero() {
+	if s.known.tip.IsZero() {
 		return ""
 	}
-	return s.tip.String()
+	return s.known.tip.String()
 }
 
 // Read returns the bytes of the file at path below fold/ as they are on disk. A
@@ -125,15 +125,15 @@ func (s *Store) Read(path string) ([]byte, error) {
 func (s *Store) Status() Status {
 	st := Status{SetAside: map[string]string{}}
 	s.mu.Lock()
-	if !s.tip.IsZero() {
-		st.Tip = s.tip.String()
+	if !s.known.tip.IsZero() {
+		st.Tip = s.known.tip.String()
 	}
-	st.LastCommit = s.tipTime
-	if s.guard != nil {
-		st.Guarded, st.Reason = true, s.guard.Reason
+	st.LastCommit = s.known.tipTime
+	if s.known.guard != nil {
+		st.Guarded, st.Reason = true, s.known.guard.Reason
 	}
-	maps.Copy(st.SetAside, s.setAside)
-	closed := s.closed
+	maps.Copy(st.SetAside, s.known.setAside)
+	closed := s.known.closed
 	s.mu.Unlock()
 	st.WalEntries, _ = s.wal.Count()
 	if !closed {

@@ -57,13 +57,13 @@ func (v synced) Guard() (string, error) {
 	return "", nil
 }
 
-func (v synced) Check(path string, b []byte) error { return v.s.check(path, b) }
+func (v synced) Check(path string, b []byte) error { return (recorder{v.s}).check(path, b) }
 func (v synced) Read(path string) ([]byte, error)  { return v.s.Read(path) }
-func (v synced) SetAside(path, reason string)      { v.s.noteSetAside(path, reason) }
+func (v synced) SetAside(path, reason string)      { (recorder{v.s}).noteSetAside(path, reason) }
 func (v synced) Changed(paths []string)            { v.s.changed(paths) }
 
 func (v synced) Record(ctx context.Context, paths []string, subject string) (guard string, err error) {
-	rec, err := v.s.commitNow(ctx, paths, subject)
+	rec, err := (recorder{v.s}).commitNow(ctx, paths, subject)
 	if rec.Guarded {
 		guard = rec.Reason
 	}

@@ -32,24 +32,24 @@ func (s *Store) InUserHistory(ctx context.Context, path string, b []byte) (commi
 // foldMissing is the error of a write where neither the work tree nor HEAD has fold/
 // (git.md T3): a branch without memories is not given any unasked. It is nil where
 // fold/ may be made.
-func (s *Store) foldMissing(ctx context.Context) error {
-	_, blobs, err := s.user.Head(ctx)
+func (t tracker) foldMissing(ctx context.Context) error {
+	_, blobs, err := t.user.Head(ctx)
 	if err != nil || len(blobs) > 0 {
 		return err
 	}
-	return fold.WithHint(fmt.Errorf("the branch checked out in %s has no %s/: %w", s.l.WorkTree, s.foldDir(), fold.ErrUnavailable),
-		"git switch to a branch that has it; or bring it here: git checkout BRANCH -- "+s.foldDir()+"; or keep memories beside your branches: foldwatch untrack")
+	return fold.WithHint(fmt.Errorf("the branch checked out in %s has no %s/: %w", t.l.WorkTree, t.foldDir(), fold.ErrUnavailable),
+		"git switch to a branch that has it; or bring it here: git checkout BRANCH -- "+t.foldDir()+"; or keep memories beside your branches: foldwatch untrack")
 }
 
 // headNow is the commit that HEAD names, for a record of the wal; "" in sidecar mode,
 // and where it cannot be read, which is no commit's name.
-func (s *Store) headNow() string {
-	if !s.opt.Tracked {
+func (t tracker) headNow() string {
+	if !t.opt.Tracked {
 		return ""
 	}
-	head, err := s.l.HeadOid()
+	head, err := t.l.HeadOid()
 	if err != nil {
-		s.log.Warn("HEAD not read", "err", err)
+		t.log.Warn("HEAD not read", "err", err)
 	}
 	return head
 }

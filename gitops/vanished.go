@@ -35,70 +35,70 @@ func (s *Store) Guard(ctx context.Context) (Vanish, error) {
 		return Vanish{}, err
 	}
 	defer s.commit.Unlock()
-	return s.lookVanished(ctx)
+	return (vanishGuard{s}).lookVanished(ctx)
 }
 
-func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
-	if s.opt.Tracked {
+func (vg vanishGuard) lookVanished(ctx context.Context) (v Vanish, err error) {
+	if vg.opt.Tracked {
 		return v, nil
 	}
-	root, err := s.openFold(false)
+	root, err := vg.openFold(false)
 	switch {
 	case absentFold(err):
-		if s.hasJournal() {
-			s.raiseGuard(reasonFoldMissing)
+		if vg.hasJournal() {
+			vg.raiseGuard(reasonFoldMissing)
 		}
 	case err != nil && errors.Is(err, fold.ErrUnavailable):
-		reason, up := s.guarded()
+		reason, up := vg.guarded()
 		return Vanish{Guarded: up, Reason: reason, Waits: err.Error()}, nil
 	case err != nil:
 		return v, err
 	default:
 		defer root.Close()
 	}
-	reason, up := s.guarded()
+	reason, up := vg.guarded()
 	if !up {
 		return Vanish{}, nil
 	}
 	if root != nil {
 		// A write that met the removal may have left the folder without it, and
 		// git would see what is in there.
-		if err := s.hideFold(root); err != nil {
+		if err := vg.hideFold(root); err != nil {
 			return v, err
 		}
 	}
-	missing, _, err := s.vanished(root)
+	missing, _, err := vg.vanished(root)
 	if err != nil {
 		return v, err
 	}
-	if missing = s.withoutDeleted(missing); len(missing) == 0 {
+	if missing = vg.withoutDeleted(missing); len(missing) == 0 {
 		if root == nil { // what was acknowledged last deleted all of it
-			if root, err = s.openFold(true); err != nil {
+			if root, err = vg.openFold(true); err != nil {
 				return v, err
 			}
 			defer root.Close()
-			if err := s.hideFold(root); err != nil {
+			if err := vg.hideFold(root); err != nil {
 				return v, err
 			}
 		}
-		return Vanish{}, s.lowerGuard()
+		return Vanish{}, vg.lowerGuard()
 	}
 	v = Vanish{Guarded: true, Missing: missing, Reason: reason}
-	if v.Waits = s.waits(); v.Waits != "" {
+	if v.Waits = vg.waits(); v.Waits != "" {
 		return v, nil
 	}
-	_, branches, err := s.l.TracksFold(ctx, s.foldDir())
+	_, branches, err := vg.l.TracksFold(ctx, vg.foldDir())
 	if err != nil || len(branches) == 0 {
 		return v, err
 	}
-	v.Waits = fmt.Sprintf("branch %s tracks %s/: git itself moves these files", branches[0], s.foldDir())
+	v.Waits = fmt.Sprintf("branch %s tracks %s/: git itself moves these files", branches[0], vg.foldDir())
 	return v, nil
 }
 
 // withoutDeleted leaves out what an acknowledged write deletes.
-func (s *Store) withoutDeleted(paths []string) []string {
+func (v vanishGuard) withoutDeleted(paths []string) []string {
 	last := map[string]bool{}
-	for _, e := range s.wal.Entries() {
+	for _, e := range v.wal.Entries() {
 		last[e.Path] = e.New == nil
 	}
 	out := paths[:0:0]
@@ -111,18 +111,18 @@ func (s *Store) withoutDeleted(paths []string) []string {
 }
 
 // waits returns why vanished files are not to be restored now, or "".
-func (s *Store) waits() string {
-	if b := s.l.Busy(); b != "" {
+func (v vanishGuard) waits() string {
+	if b := v.l.Busy(); b != "" {
 		return b
 	}
-	now := s.opt.Now()
-	s.mu.Lock()
-	last := s.guard.Since
-	s.mu.Unlock()
+	now := v.opt.Now()
+	v.mu.Lock()
+	last := v.known.guard.Since
+	v.mu.Unlock()
 	// Not FETCH_HEAD: a fetch moves no file here, and programs that make one every
 	// minute would keep the memories away for good.
 	for _, f := range []string{"HEAD", "index", "logs/HEAD", "ORIG_HEAD"} {
-		if fi, err := os.Lstat(filepath.Join(s.l.GitDir, f)); err == nil && fi.ModTime().After(last) {
+		if fi, err := os.Lstat(filepath.Join(v.l.GitDir, f)); err == nil && fi.ModTime().After(last) {
 			last = fi.ModTime()
 		}
 	}
@@ -139,9 +139,9 @@ func (s *Store) RestoreVanished(ctx context.Context) ([]string, error) {
 	if err := s.lockCommit(); err != nil {
 		return nil, err
 	}
-	v, err := s.lookVanished(ctx)
+	v, err := (vanishGuard{s}).lookVanished(ctx)
 	if err == nil && v.Guarded && v.Waits == "" {
-		err = s.restoreFiles(v.Missing)
+		err = (vanishGuard{s}).restoreFiles(v.Missing)
 	} else {
 		v.Missing = nil
 	}
@@ -155,16 +155,16 @@ func (s *Store) RestoreVanished(ctx context.Context) ([]string, error) {
 
 // restoreFiles writes paths as the tip holds them and lowers the guard. What
 // has come back meanwhile is left as it is.
-func (s *Store) restoreFiles(paths []string) error {
-	tree, err := s.tipTree()
+func (v vanishGuard) restoreFiles(paths []string) error {
+	tree, err := v.tipTree()
 	if err != nil {
 		return err
 	}
-	files, err := s.filesOf(tree, paths)
+	files, err := v.filesOf(tree, paths)
 	if err != nil {
 		return err
 	}
-	root, err := s.foldForWrite()
+	root, err := v.foldForWrite()
 	if err != nil {
 		return err
 	}
@@ -172,11 +172,11 @@ func (s *Store) restoreFiles(paths []string) error {
 	if err := createMany(root, files); err != nil {
 		return err
 	}
-	if _, err := s.replay(); err != nil { // what was not in the journal yet
+	if _, err := (replayer{v.Store}).replay(); err != nil { // what was not in the journal yet
 		return err
 	}
-	s.log.Info("Restored vanished memories", "count", len(paths))
-	return s.lowerGuard()
+	v.log.Info("Restored vanished memories", "count", len(paths))
+	return v.lowerGuard()
 }
 
 // createMany writes new files in batches and passes over those that exist.
@@ -193,14 +193,14 @@ func createMany(root *disk.Root, files []disk.File) error {
 }
 
 // filesOf returns the bytes that a tree holds at paths.
-func (s *Store) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error) {
-	all, err := s.obj.List(tree)
+func (v vanishGuard) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error) {
+	all, err := v.obj.List(tree)
 	if err != nil {
 		return nil, err
 	}
 	files := make([]disk.File, 0, len(paths))
 	for _, p := range paths {
-		b, err := s.obj.Blob(all[p])
+		b, err := v.obj.Blob(all[p])
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	if err := s.hideFold(root); err != nil {
 		return nil, err
 	}
-	missing, err := s.missing(root)
+	missing, err := (vanishGuard{s}).missing(root)
 	if err != nil {
 		return nil, err
 	}
@@ -252,9 +252,9 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	}
 	var out Recorded
 	s.mu.Lock()
-	tip := s.tip
+	tip := s.known.tip
 	s.mu.Unlock()
-	next, err := s.commitDraft(ctx, tip, gone, "", &out)
+	next, err := (recorder{s}).commitDraft(ctx, tip, gone, "", &out)
 	if err == nil && next != tip {
 		err = s.moveTip(ctx, next)
 	}
@@ -265,5 +265,5 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	if left > 0 {
 		return missing, nil
 	}
-	return missing, s.lowerGuard()
+	return missing, (vanishGuard{s}).lowerGuard()
 }
