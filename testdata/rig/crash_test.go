@@ -212,12 +212,7 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("writers", func(t *testing.T) {
 		// Acknowledged before it is in the log or in its file.
 		m := newMachine(t)
-		m.bin = m.seeded("gitops/put.go",
-			"\t\tif err := s.wal.Append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = apply(root, one[0])\n",
-			"\t\tgo func(e wal.Entry) {\n\t\t\t<-s.seededDelay()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
-			"func (s *Store) putOne(w Write)",
-			"func (s *Store) seededDelay() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) putOne(w Write)",
-			"\t\"strings\"\n", "\t\"strings\"\n\t\"time\"\n")
+		m.bin = m.seeded("acknowledged too early")
 		if _, faults := crashWriters(t, m, 3); len(faults) == 0 {
 			t.Error("memories that were acknowledged too early are not missed")
 		} else {
@@ -227,10 +222,7 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("sync", func(t *testing.T) {
 		// Our branch moves before the working files, and what it takes is made longer: what
 		// is not there yet is then deleted for all.
-		bin := newMachine(t).seeded("gitops/gitsync/apply.go",
-			"\theld, err := r.apply(ctx, m, next)\n",
-			"\tif err := s.obj.SetRef(RefBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.apply(ctx, m, next)\n",
-			"\t\"maps\"\n", "\t\"maps\"\n\t\"time\"\n")
+		bin := newMachine(t).seeded("branch ahead of the files")
 		if _, faults := crashSync(t, bin, crashes, 1); len(faults) == 0 {
 			t.Error("a branch that a crash leaves ahead of the files is not missed")
 		} else {
@@ -240,7 +232,7 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("first index", func(t *testing.T) {
 		// What the text index missed is not fed to it again.
 		m := newMachine(t)
-		m.bin = m.seeded("daemon/ingest/text.go", "\tconst part = 256\n", "\tif true {\n\t\treturn nil\n\t}\n\tconst part = 256\n")
+		m.bin = m.seeded("words that are not fed again")
 		if faults := crashFirstIndex(t, m, crashes, 1); len(faults) == 0 {
 			t.Error("words that a crash lost are not missed")
 		} else {
@@ -249,11 +241,14 @@ func TestCrashRigs(t *testing.T) {
 	})
 }
 
-// seeded builds the program with changes in one file: pairs of what stands there
-// and what shall.
-func (m *machine) seeded(file string, changes ...string) string {
+// seeded builds the program with the seed of that name.
+func (m *machine) seeded(name string) string {
 	m.t.Helper()
-	return m.altered(map[string][]string{file: changes})
+	s, ok := seeds()[name]
+	if !ok {
+		m.t.Fatalf("there is no seed %q", name)
+	}
+	return m.altered(map[string][]string{s.file: s.changes})
 }
 
 // altered is seeded for several files.
@@ -271,12 +266,9 @@ func (m *machine) altered(changes map[string][]string) string {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		text := string(b)
-		for i := 0; i < len(pairs); i += 2 {
-			if strings.Count(text, pairs[i]) != 1 {
-				m.t.Fatalf("%s does not hold %q once: what is altered must follow the code", file, pairs[i])
-			}
-			text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+		text, err := alter(string(b), pairs)
+		if err != nil {
+			m.t.Fatalf("%s %v", file, err)
 		}
 		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
 		m.write(to, text)
