@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/foldwatch/foldwatch/daemon/eval"
 )
 
 // A copy of a project is another project: nobody agreed to have it sent anywhere,
@@ -43,11 +41,5 @@ func TestEvalSendsNoCopy(t *testing.T) {
 		if filepath.IsAbs(of.Embedding.Model) != (tc.provider == "local") || !strings.Contains(tr.err.String(), tc.told) || tc.told == "" && tr.err.Len() > 0 {
 			t.Errorf("%s: model %q, told %q", tc.name, of.Embedding.Model, tr.err.String())
 		}
-	}
-}
-
-func TestAroundGivesTheFartherBound(t *testing.T) {
-	if got := around(eval.Interval{Mean: .5, Low: .42, High: .55}); got != "0.500 ±0.08" {
-		t.Errorf("around = %q", got)
 	}
 }

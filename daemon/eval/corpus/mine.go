@@ -61,10 +61,10 @@ func Mine(ctx context.Context, path, dir string, worker []string) (Corpus, []eva
 			delete(tree, p)
 		}
 	}
-	if err := export(ctx, l, tree, dir); err != nil {
+	if err := Export(ctx, l, tree, dir); err != nil {
 		return c, nil, err
 	}
-	if c.Past, err = before(ctx, l, base); err != nil {
+	if c.Past, err = Before(ctx, l, base); err != nil {
 		return c, nil, err
 	}
 	questions := fromCommits(asked, tree)
@@ -98,8 +98,8 @@ func newest(commits []usergit.Commit) (asked []usergit.Commit, base string) {
 	return asked, commits[n].Oid
 }
 
-// before returns the past of a commit, itself included, oldest first.
-func before(ctx context.Context, l *usergit.Repo, base string) ([]usergit.FixtureCommit, error) {
+// Before returns the past of a commit, itself included, oldest first.
+func Before(ctx context.Context, l *usergit.Repo, base string) ([]usergit.FixtureCommit, error) {
 	commits, err := l.Commits(ctx, "", base, maxPast)
 	if err != nil {
 		return nil, err

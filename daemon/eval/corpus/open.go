@@ -3,16 +3,8 @@
 // commits, has the daemon index them, and asks it through the function that the
 // socket calls too. `foldwatch eval` and tools/train use it.
 //
-//	sets, err := corpus.ReadSets(dir)
-//	corpora, missing, err := sets.Prepare(ctx, cache, corpus.Choice{Sets: "ab", History: true})
-//	s, err := corpus.Open(ctx, corpus.Options{}, corpora...)
-//	defer s.Close()
-//	for _, q := range sets.Queries("ab") {
-//		names, err := s.Answer(ctx, q, nil) // as a reader gets them, best first
-//	}
-//
 // Sets a and b are asked of one checkout of a source, set c of another, with other
-// lines blanked. Nothing of the sets is kept in this tree.
+// lines blanked.
 package corpus
 
 import (

@@ -14,6 +14,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/tools/train/sets"
 	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
@@ -33,20 +34,20 @@ func measure(t *testing.T, only string, opt corpus.Options) measured {
 	if dir == "" || testing.Short() {
 		t.Skip("SKIP: takes minutes: FOLDWATCH_EVAL says where the evaluation sets are")
 	}
-	sets, err := corpus.ReadSets(dir)
+	all, err := sets.ReadSets(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	choice := corpus.Choice{Sets: only, Clones: os.Getenv("CLONES"), History: true}
+	choice := sets.Choice{Sets: only, Clones: os.Getenv("CLONES"), History: true}
 	if choice.Clones == "" {
 		choice.Repos = append(choice.Repos, "traefik")
-		for _, q := range sets.Queries("d") {
+		for _, q := range all.Queries("d") {
 			if !slices.Contains(choice.Repos, q.Repo) {
 				choice.Repos = append(choice.Repos, q.Repo)
 			}
 		}
 	}
-	corpora, missing, err := sets.Prepare(t.Context(), t.TempDir(), choice)
+	corpora, missing, err := all.Prepare(t.Context(), t.TempDir(), choice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func measure(t *testing.T, only string, opt corpus.Options) measured {
 			t.Error(err)
 		}
 	})
-	return measured{s, sets.Queries(only, choice.Repos...), choice.Clones != ""}
+	return measured{s, all.Queries(only, choice.Repos...), choice.Clones != ""}
 }
 
 func (m measured) run(t *testing.T, channels ...recall.Channel) eval.Run {
@@ -150,11 +151,11 @@ func TestSearchesOfTenThousandChunksAreFast(t *testing.T) {
 	if dir == "" || testing.Short() {
 		t.Skip("SKIP: takes minutes: FOLDWATCH_EVAL says where the evaluation sets are")
 	}
-	sets, err := corpus.ReadSets(dir)
+	all, err := sets.ReadSets(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpora, missing, err := sets.Prepare(t.Context(), t.TempDir(), corpus.Choice{Sets: "ab", Repos: []string{"hugo"}})
+	corpora, missing, err := all.Prepare(t.Context(), t.TempDir(), sets.Choice{Sets: "ab", Repos: []string{"hugo"}})
 	if err != nil || len(missing) > 0 {
 		t.Skipf("SKIP: hugo cannot be had here: %v, %v", missing, err)
 	}
@@ -164,7 +165,7 @@ func TestSearchesOfTenThousandChunksAreFast(t *testing.T) {
 	}
 	defer s.Close()
 	var took []time.Duration
-	for _, q := range sets.Queries("ab", "hugo") {
+	for _, q := range all.Queries("ab", "hugo") {
 		start := time.Now()
 		if _, err := s.Answer(t.Context(), q, recall.Channels{recall.Words}); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/tools/train/sets"
 )
 
 // A list holds the candidates that were found for one question, not ranked yet.
@@ -28,9 +29,9 @@ type list struct {
 
 // gather asks all questions of the sets that may be fitted on, each of the files its
 // set is about and of the whole checkout.
-func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) (lists []list, err error) {
+func gather(ctx context.Context, all *sets.Sets, c config, stdout io.Writer) (lists []list, err error) {
 	say := func(what string) { fmt.Fprintln(stdout, what) }
-	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, History: true, Progress: say})
+	corpora, missing, err := all.Prepare(ctx, c.cache, sets.Choice{Sets: fitSets, Clones: c.clones, History: true, Progress: say})
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +51,11 @@ func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	unavailable := func(q eval.Query) bool {
-		return !have[corpus.Slug(q)] || slices.ContainsFunc(missing, func(m corpus.Missing) bool {
+		return !have[corpus.Slug(q)] || slices.ContainsFunc(missing, func(m sets.Missing) bool {
 			return m.Repo == q.Repo && strings.Contains(m.Sets, q.Set)
 		})
 	}
-	for _, q := range sets.Queries(fitSets) {
+	for _, q := range all.Queries(fitSets) {
 		if unavailable(q) {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
+	"github.com/foldwatch/foldwatch/tools/train/sets"
 )
 
 // fitSets are the sets that weights may be fitted on.
@@ -65,11 +65,11 @@ func fitTo(ctx context.Context, c config, stdout io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(c.cache)) }()
 	}
-	sets, err := corpus.ReadSets(c.sets)
+	all, err := sets.ReadSets(c.sets)
 	if err != nil {
 		return err
 	}
-	lists, err := gather(ctx, sets, c, stdout)
+	lists, err := gather(ctx, all, c, stdout)
 	if err != nil {
 		return err
 	}

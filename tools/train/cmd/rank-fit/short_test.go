@@ -7,6 +7,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/tools/train/sets"
 )
 
 // TestOneConversationIsFound is the short form of what `make eval` asks of all sets:
@@ -20,18 +21,18 @@ func TestOneConversationIsFound(t *testing.T) {
 		t.Skip("SKIP: runs a daemon")
 	}
 	t.Parallel()
-	sets, err := corpus.ReadSets(dir)
+	all, err := sets.ReadSets(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	questions := sets.Queries("d")
+	questions := all.Queries("d")
 	if len(questions) == 0 {
 		t.Skip("SKIP: the sets hold no conversation")
 	}
 	name := questions[0].Repo
-	questions = sets.Queries("d", name)
+	questions = all.Queries("d", name)
 	questions = questions[:min(len(questions), 100)]
-	corpora, _, err := sets.Prepare(t.Context(), t.TempDir(), corpus.Choice{Sets: "d", Repos: []string{name}})
+	corpora, _, err := all.Prepare(t.Context(), t.TempDir(), sets.Choice{Sets: "d", Repos: []string{name}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,11 @@ func TestOneConversationIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Run(t.Context(), questions, nil, nil)
+	every, err := s.Run(t.Context(), questions, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := eval.Report(questions, all, eval.ReportOptions{Base: words})[0]
+	r := eval.Report(questions, every, eval.ReportOptions{Base: words})[0]
 	t.Logf("%s: nDCG@10 %.3f, over words %+.3f", name, r.Macro.NDCG10.Mean, r.Gain.NDCG10.Mean)
 	if r.Macro.NDCG10.Mean < .5 || r.Gain.NDCG10.Low < -.005 {
 		t.Errorf("%s: %+v, over words %+v", name, r.Macro.NDCG10, r.Gain.NDCG10)

@@ -1,4 +1,4 @@
-package corpus
+package sets
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/eval"
+	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -27,12 +28,12 @@ const turnDate = "3:04 pm on 2 January, 2006"
 
 // conversation returns the corpus of one conversation: each turn is a memory, as
 // an agent adds it while it listens. Turns of a session are a second apart.
-func (s *Sets) conversation(name string) (Corpus, error) {
+func (s *Sets) conversation(name string) (corpus.Corpus, error) {
 	turns, err := eval.ReadLines[turn](s.path(memoriesFile))
 	if err != nil {
-		return Corpus{}, err
+		return corpus.Corpus{}, err
 	}
-	c := Corpus{Slug: name, Names: map[fold.ID]string{}}
+	c := corpus.Corpus{Slug: name, Names: map[fold.ID]string{}}
 	said := map[int]int{} // turns of a session so far
 	for _, t := range turns {
 		if t.Conv != name {
@@ -40,17 +41,17 @@ func (s *Sets) conversation(name string) (Corpus, error) {
 		}
 		m, err := t.memory(said[t.Session])
 		if err != nil {
-			return Corpus{}, fmt.Errorf("turn %s: %w", t.ID, err)
+			return corpus.Corpus{}, fmt.Errorf("turn %s: %w", t.ID, err)
 		}
 		said[t.Session]++
 		if c.Names[m.ID] != "" {
-			return Corpus{}, fmt.Errorf("turn %s comes twice: %w", t.ID, fold.ErrInvalid)
+			return corpus.Corpus{}, fmt.Errorf("turn %s comes twice: %w", t.ID, fold.ErrInvalid)
 		}
 		c.Names[m.ID] = t.ID
 		c.Memories = append(c.Memories, *m)
 	}
 	if len(c.Memories) == 0 {
-		return Corpus{}, fmt.Errorf("%s knows no conversation %q: %w", memoriesFile, name, fold.ErrNotFound)
+		return corpus.Corpus{}, fmt.Errorf("%s knows no conversation %q: %w", memoriesFile, name, fold.ErrNotFound)
 	}
 	return c, nil
 }

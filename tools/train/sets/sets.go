@@ -1,4 +1,6 @@
-package corpus
+// Package sets gets what the questions of a folder of evaluation sets are asked of: sources
+// by the Go module proxy, by npm or from clones, conversations as memories.
+package sets
 
 import (
 	"encoding/json"
@@ -147,15 +149,4 @@ func (s *Sets) Queries(sets string, repos ...string) []eval.Query {
 		}
 	}
 	return out
-}
-
-// Slug returns the project of the corpus that q is asked of.
-func Slug(q eval.Query) string { return slugOf(q.Repo, q.Set) }
-
-// slugOf is the slug of a repository's corpus for a set. Sets a and b share one.
-func slugOf(repo, set string) string {
-	if set == "c" {
-		return repo + "-c"
-	}
-	return repo
 }

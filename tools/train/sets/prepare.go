@@ -1,4 +1,4 @@
-package corpus
+package sets
 
 import (
 	"cmp"
@@ -13,27 +13,9 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/eval"
+	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// A Corpus is what one project of a measuring daemon holds.
-type Corpus struct {
-	Slug string
-	// Tree is a folder whose files are the checkout's; "" for none. It is only
-	// read.
-	Tree string
-	// Past are commits before the tree as it is, oldest first.
-	Past []usergit.FixtureCommit
-	// Memories lie under fold/. Names are what the questions call them.
-	Memories []fold.Memory
-	Names    map[fold.ID]string
-	// Scopes are the globs of the files that the questions of a set are asked of,
-	// by set; those without one are asked of everything.
-	Scopes map[string]string
-	// Note says how the corpus differs from what the questions are about.
-	Note string
-}
 
 // A Choice says which corpora [Sets.Prepare] gets. The zero value is all.
 type Choice struct {
@@ -61,7 +43,7 @@ type Missing struct {
 // or from clones, made into corpora by the sets' own program, once, in the
 // folder cache; conversations as memories. What cannot be had is in missing. It
 // may run in several processes at once.
-func (s *Sets) Prepare(ctx context.Context, cache string, choice Choice) (corpora []Corpus, missing []Missing, err error) {
+func (s *Sets) Prepare(ctx context.Context, cache string, choice Choice) (corpora []corpus.Corpus, missing []Missing, err error) {
 	if choice.Progress == nil {
 		choice.Progress = func(string) {}
 	}
@@ -69,7 +51,7 @@ func (s *Sets) Prepare(ctx context.Context, cache string, choice Choice) (corpor
 	var keys []key
 	for _, q := range s.Queries(choice.Sets, choice.Repos...) {
 		k := key{q.Repo, q.Set}
-		if i := slices.IndexFunc(keys, func(o key) bool { return slugOf(o.repo, o.sets[:1]) == Slug(q) }); i < 0 {
+		if i := slices.IndexFunc(keys, func(o key) bool { return corpus.SlugOf(o.repo, o.sets[:1]) == corpus.Slug(q) }); i < 0 {
 			keys = append(keys, k)
 		} else if !strings.Contains(keys[i].sets, q.Set) {
 			keys[i].sets += q.Set
@@ -79,7 +61,7 @@ func (s *Sets) Prepare(ctx context.Context, cache string, choice Choice) (corpor
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		var c Corpus
+		var c corpus.Corpus
 		var err error
 		if k.sets == conversations {
 			c, err = s.conversation(k.repo)
@@ -109,7 +91,7 @@ func setsText(sets string) string {
 
 // source prepares the corpus of a repository. Sets it cannot be had for are in
 // lost; without any left the corpus is empty.
-func (s *Sets) source(ctx context.Context, cache, name, sets string, choice Choice) (c Corpus, lost []Missing, err error) {
+func (s *Sets) source(ctx context.Context, cache, name, sets string, choice Choice) (c corpus.Corpus, lost []Missing, err error) {
 	i := slices.IndexFunc(s.repos, func(r repo) bool { return r.Name == name })
 	if i < 0 {
 		return c, []Missing{{name, sets, "the manifest does not name it"}}, nil
@@ -130,7 +112,7 @@ func (s *Sets) source(ctx context.Context, cache, name, sets string, choice Choi
 	if have == "c" {
 		blank = "c"
 	}
-	c = Corpus{Slug: slugOf(name, have[:1])}
+	c = corpus.Corpus{Slug: corpus.SlugOf(name, have[:1])}
 	if !way.Exact {
 		c.Note = "not byte for byte what the questions are about"
 	}
@@ -225,7 +207,7 @@ func (s *Sets) history(ctx context.Context, r repo, clones string) ([]usergit.Fi
 		if err != nil {
 			return nil, nil //nolint:nilerr // its files came from elsewhere
 		}
-		if past, err = before(ctx, l, r.Commit); err != nil {
+		if past, err = corpus.Before(ctx, l, r.Commit); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package corpus
+package sets
 
 import (
 	"archive/tar"
@@ -9,15 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -210,7 +209,7 @@ func (r repo) clone(ctx context.Context, cache, clones string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
-	if err := export(ctx, l, files, tmp); err != nil {
+	if err := corpus.Export(ctx, l, files, tmp); err != nil {
 		return "", err
 	}
 	return settle(tmp, out)
@@ -229,35 +228,4 @@ func (r repo) locate(ctx context.Context, clones string) (*usergit.Repo, error) 
 		} // else another repository of that name, or a shallow one
 	}
 	return nil, fmt.Errorf("no repository below %s is called %s or %s and holds commit %.12s: %w", clones, r.Name, owned, r.Commit, fold.ErrNotFound)
-}
-
-// export writes files, blobs by path, below dir. Blobs longer than
-// gitops.MaxBlob are left out, as in an index.
-func export(ctx context.Context, l *usergit.Repo, files map[string]string, dir string) error {
-	paths := map[string][]string{}
-	for p, blob := range files {
-		if filepath.IsLocal(filepath.FromSlash(p)) {
-			paths[blob] = append(paths[blob], p)
-		}
-	}
-	return l.Blobs(ctx, slices.Sorted(maps.Keys(paths)), func(blob string, b []byte) error {
-		if b == nil || len(b) > usergit.MaxBlob {
-			return nil
-		}
-		for _, p := range paths[blob] {
-			if err := writeBelow(dir, p, b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// writeBelow writes the file at path, which has forward slashes, below dir.
-func writeBelow(dir, path string, b []byte) error {
-	dst := filepath.Join(dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(dst, b, 0o644)
 }
