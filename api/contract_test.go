@@ -29,7 +29,7 @@ import (
 type contract struct {
 	t     *testing.T
 	doc   *document
-	doors *apitest.Doors
+	handlers *apitest.Fake
 	plain *api.Server // as the daemon has it
 	slow  *api.Server // answers one request a second
 	busy  *api.Server // answers as many as it can
@@ -46,19 +46,19 @@ type contract struct {
 // newContract returns a contract with a project of one linked memory.
 func newContract(t *testing.T) *contract {
 	t.Helper()
-	c := &contract{t: t, doc: openDocument(t), doors: apitest.New("app", "web"), seen: map[string]map[string]bool{}, lodging: newLodging(t, 60)}
+	c := &contract{t: t, doc: openDocument(t), handlers: apitest.New("app", "web"), seen: map[string]map[string]bool{}, lodging: newLodging(t, 60)}
 	c.keeper = tokens(t)
-	c.plain = api.NewServer(c.doors, mcp.Handler(c.doors, mcp.Options{}), api.Options{Version: "1.2.3", Auth: c.keeper, Tokens: c.keeper, Logins: c.logins})
+	c.plain = api.NewServer(c.handlers, mcp.Handler(c.handlers, mcp.Options{}), api.Options{Version: "1.2.3", Auth: c.keeper, Tokens: c.keeper, Logins: c.logins})
 	// What this one still does must not be done to what others are asked about.
 	c.slow = api.NewServer(apitest.New("app", "web"), nil, api.Options{Version: "1.2.3", Rates: api.Rates{Owner: 1}})
-	c.busy = api.NewServer(c.doors, nil, api.Options{Version: "1.2.3"})
+	c.busy = api.NewServer(c.handlers, nil, api.Options{Version: "1.2.3"})
 	c.busy.Fill()
 	ctx, owner := t.Context(), fold.LocalScope()
-	m, err := c.doors.AddMemory(ctx, owner, "app", wire.MemoryCreate{Content: "# A\n\ntext", Tags: []string{"x"}})
+	m, err := c.handlers.AddMemory(ctx, owner, "app", wire.MemoryCreate{Content: "# A\n\ntext", Tags: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.doors.AddRepository(ctx, owner, "app", wire.RepositoryCreate{}); err != nil {
+	if _, err := c.handlers.AddRepository(ctx, owner, "app", wire.RepositoryCreate{}); err != nil {
 		t.Fatal(err)
 	}
 	c.memory, c.link, c.tag, c.token = m.ID, m.ID, `"`+m.ContentHash+`"`, m.ID
@@ -199,7 +199,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// failed has the doors fail in every way there is a kind of error for.
+// failed has the handlers fail in every way there is a kind of error for.
 func (c *contract) failed(r api.Route) {
 	conflict := &fold.ConflictError{ID: fold.ID(c.memory), Want: "a", Have: "b", Current: []byte("x"), Yours: []byte("y")}
 	kinds := []error{errors.New("secret cause"), conflict}
@@ -212,7 +212,7 @@ func (c *contract) failed(r api.Route) {
 		statuses[k.Status] = true
 	}
 	for _, err := range kinds {
-		c.doors.Fail = func(string) error { return err }
+		c.handlers.Fail = func(string) error { return err }
 		w := c.send(c.plain, r, c.request(r))
 		if strings.Contains(w.Body.String(), "secret cause") {
 			c.odd = append(c.odd, r.Pattern()+" tells the cause of a failure inside")
@@ -221,7 +221,7 @@ func (c *contract) failed(r api.Route) {
 			c.send(c.plain, r, with(c.request(r), "If-Match", `"a"`))
 		}
 	}
-	c.doors.Fail = nil
+	c.handlers.Fail = nil
 }
 
 // own asks for what only some routes answer.
@@ -234,12 +234,12 @@ func (c *contract) own(r api.Route) {
 	case "addProject":
 		c.send(c.plain, r, withBody(c.request(r), strings.NewReader(`{"path":"/src/web"}`)))
 	case "ready":
-		c.send(api.NewServer(startingDoors{c.doors}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(startingDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	case "events":
 		c.send(c.plain, r, with(c.request(r), "Last-Event-ID", "x"))
-		c.send(api.NewServer(panickyDoors{c.doors}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	case "health", "tokens", "tokensOfAuth":
-		c.send(api.NewServer(panickyDoors{c.doors}, nil, api.Options{Version: "1", Tokens: &auth.Tokens{}}), r, c.request(r))
+		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1", Tokens: &auth.Tokens{}}), r, c.request(r))
 	case "revokeToken", "revokeTokenOfAuth":
 		c.send(c.plain, r, c.request(r)) // it is not there any more
 		c.send(c.unkept(), r, c.request(r))
@@ -248,12 +248,12 @@ func (c *contract) own(r api.Route) {
 	}
 	c.ownLogin(r)
 	if r.ID == "ready" {
-		c.send(api.NewServer(panickyDoors{c.doors}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	}
 }
 
 // panickyDoors fail where no error can be returned.
-type panickyDoors struct{ *apitest.Doors }
+type panickyDoors struct{ *apitest.Fake }
 
 func (panickyDoors) Health(context.Context) wire.Health { panic("boom") }
 func (panickyDoors) Subscribe(context.Context, fold.Scope, uint64) <-chan wire.Event {
@@ -276,7 +276,7 @@ func (c *contract) unkept() *api.Server {
 	}
 	c.token = made.ID
 	_ = state.Close()
-	return api.NewServer(c.doors, nil, api.Options{Version: "1", Tokens: keeper})
+	return api.NewServer(c.handlers, nil, api.Options{Version: "1", Tokens: keeper})
 }
 
 // anew makes again what r takes away.
@@ -284,13 +284,13 @@ func (c *contract) anew(r api.Route) {
 	ctx, owner := c.t.Context(), fold.LocalScope()
 	switch r.ID {
 	case "removeLink", "removeLinkOf":
-		l, err := c.doors.AddLink(ctx, owner, "app", c.memory, wire.LinkCreate{TargetID: c.memory})
+		l, err := c.handlers.AddLink(ctx, owner, "app", c.memory, wire.LinkCreate{TargetID: c.memory})
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		c.link = l.ID
 	case "proposal", "acceptProposal", "rejectProposal":
-		c.proposal = c.doors.Propose("app", c.memory, c.memory)
+		c.proposal = c.handlers.Propose("app", c.memory, c.memory)
 	case "revokeToken", "revokeTokenOfAuth":
 		made, err := c.keeper.Create(ctx, auth.Owner(), wire.TokenCreate{Name: "n", Scope: "read"})
 		if err != nil {
@@ -309,8 +309,8 @@ func (c *contract) anew(r api.Route) {
 
 func (c *contract) ownMCP(r api.Route) {
 	boom := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") })
-	c.send(api.NewServer(c.doors, boom, api.Options{Version: "1"}), r, c.request(r))
-	c.send(api.NewServer(c.doors, nil, api.Options{Version: "1"}), r, c.request(r))
+	c.send(api.NewServer(c.handlers, boom, api.Options{Version: "1"}), r, c.request(r))
+	c.send(api.NewServer(c.handlers, nil, api.Options{Version: "1"}), r, c.request(r))
 	c.send(c.plain, r, with(c.request(r), "Mcp-Session-Id", "unknown"))
 	c.send(c.plain, r, c.request(r))
 	post := func(session, body string) *http.Request {
@@ -343,7 +343,7 @@ func (c *contract) ownMCP(r api.Route) {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	c := newContract(t)
-	if _, err := c.doors.Reindex(t.Context(), fold.LocalScope(), "app", wire.Reindex{}); err != nil {
+	if _, err := c.handlers.Reindex(t.Context(), fold.LocalScope(), "app", wire.Reindex{}); err != nil {
 		t.Fatal(err)
 	}
 	routes := api.Routes()

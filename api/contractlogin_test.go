@@ -111,7 +111,7 @@ func (c *contract) ownLogin(r api.Route) {
 		return
 	}
 	closed := newLodging(c.t, 2)
-	lost := api.NewServer(c.doors, nil, api.Options{Version: "1", Logins: closed.logins})
+	lost := api.NewServer(c.handlers, nil, api.Options{Version: "1", Logins: closed.logins})
 	other := httptest.NewRequest(r.Method, strings.NewReplacer("{provider}", "unknown", "{id}", "unknown").Replace(r.Path), http.NoBody)
 	switch r.ID {
 	case "login":
@@ -139,7 +139,7 @@ func (c *contract) ownLogin(r api.Route) {
 		_ = closed.state.Close()
 		c.sendBy(lost.OtherAt("7350"), r, visitOf(r.Method, r.Path, cookieOf(w)))
 	case "resource", "resourceOfMCP":
-		c.send(api.NewServer(c.doors, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(c.handlers, nil, api.Options{Version: "1"}), r, c.request(r))
 	case "addAuthProvider", "assignRole", "removeAuthProvider", "removeUser":
 		c.send(c.plain, r, c.request(r)) // it is there already, or no more
 		if r.ID == "removeAuthProvider" {

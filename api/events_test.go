@@ -57,12 +57,12 @@ func TestStreamOfEvents(t *testing.T) {
 	t.Parallel()
 	document := openDocument(t)
 	synctest.Test(t, func(t *testing.T) {
-		doors := apitest.New("app", "web")
-		all := api.NewServer(doors, nil, api.Options{})
-		one := api.NewServer(doors, nil, api.Options{Auth: everybody{ID: "x", Scope: fold.Scope{Projects: []string{"web"}}}})
+		handlers := apitest.New("app", "web")
+		all := api.NewServer(handlers, nil, api.Options{})
+		one := api.NewServer(handlers, nil, api.Options{Auth: everybody{ID: "x", Scope: fold.Scope{Projects: []string{"web"}}}})
 		owner, narrow, scoped := follow(t, all, "/api/events"), follow(t, all, "/api/events?project=web"), follow(t, one, "/api/events")
 		for _, project := range []string{"app", "web", ""} {
-			doors.Emit("of:"+project, project, map[string]any{"n": 1})
+			handlers.Emit("of:"+project, project, map[string]any{"n": 1})
 		}
 		synctest.Wait()
 		time.Sleep(31 * time.Second)

@@ -49,7 +49,7 @@ func FuzzREST(f *testing.F) {
 		req.Header.Set("Idempotency-Key", key)
 		w := httptest.NewRecorder()
 		s.Owner().ServeHTTP(w, req)
-		// 503 is told by doors that are not there.
+		// 503 is told by handlers that are not there.
 		if w.Code >= 500 && w.Code != http.StatusServiceUnavailable || w.Code < 200 {
 			t.Fatalf("%s %s?%s %q: %d %s", r.Method, path, query, body, w.Code, w.Body)
 		}

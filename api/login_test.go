@@ -92,9 +92,9 @@ func newLodgeAt(t *testing.T, at api.TCPOptions, providers func(url string) map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors := apitest.New("app", "web")
-	agents := mcp.Handler(doors, mcp.Options{})
-	server := api.NewServer(doors, agents, api.Options{Auth: h.tokens, Tokens: h.tokens, Logins: h.logins, Log: log, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1}})
+	handlers := apitest.New("app", "web")
+	agents := mcp.Handler(handlers, mcp.Options{})
+	server := api.NewServer(handlers, agents, api.Options{Auth: h.tokens, Tokens: h.tokens, Logins: h.logins, Log: log, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1}})
 	h.owner = server.Owner()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)

@@ -127,8 +127,8 @@ func newRig(t *testing.T) *rig {
 		}
 		r.creds = append(r.creds, c)
 	}
-	doors := apitest.New("app", "web")
-	r.server = api.NewServer(doors, mcp.Handler(doors, mcp.Options{}), api.Options{
+	handlers := apitest.New("app", "web")
+	r.server = api.NewServer(handlers, mcp.Handler(handlers, mcp.Options{}), api.Options{
 		Auth: keeper, Tokens: keeper, Logins: logins, Now: clock, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1},
 	})
 	r.run, r.tcp = r.server.Owner(), r.server.OtherAt("7350")
@@ -181,7 +181,7 @@ type cell struct {
 	contentType string
 }
 
-// want is the status that must refuse the cell, 0 if it must get to the doors.
+// want is the status that must refuse the cell, 0 if it must get to the handlers.
 func (c cell) want(class int) int {
 	rightHost := c.cred.socket || c.host == "127.0.0.1:7350" || c.host == "[::1]:7350"
 	inScope := c.cred.all || c.project == "app" || !strings.Contains(c.route.Path, "{slug}")
@@ -258,7 +258,7 @@ func (r *rig) send(c cell) *httptest.ResponseRecorder {
 }
 
 // check sends every cell and returns what was wrong, and how many there were.
-// What gets to the doors may answer what it likes, but never that the caller is
+// What gets to the handlers may answer what it likes, but never that the caller is
 // unknown, or a failure.
 func (r *rig) check(t *testing.T, only string) (wrong []string, cells, admitted int) {
 	t.Helper()

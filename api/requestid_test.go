@@ -16,9 +16,9 @@ import (
 func TestRequestsHaveIDs(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	doors := apitest.New("app")
-	doors.Fail = func(string) error { return errors.New("the cause") }
-	s := api.NewServer(doors, nil, api.Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	handlers := apitest.New("app")
+	handlers.Fail = func(string) error { return errors.New("the cause") }
+	s := api.NewServer(handlers, nil, api.Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	seen := map[string]bool{}
 	for _, sent := range []string{"my.own-id_7", "", "a b", "x\nlevel=ERROR", strings.Repeat("x", 65), "é"} {
 		log.Reset()

@@ -102,10 +102,10 @@ func TestScopesAreHeldOnEveryRoute(t *testing.T) {
 		api.Admin: {Projects: []string{"app"}, Write: true, Admin: true}, api.AdminOfAll: fold.LocalScope(),
 	}
 	rank := map[api.Access]int{api.Public: 0, api.Read: 1, api.Write: 2, api.Admin: 3, api.AdminOfAll: 4}
-	doors := apitest.New("app")
+	handlers := apitest.New("app")
 	servers := map[api.Access]*api.Server{}
 	for who, sc := range scopes {
-		servers[who] = api.NewServer(doors, nil, api.Options{Auth: everybody{ID: "x", Scope: sc}})
+		servers[who] = api.NewServer(handlers, nil, api.Options{Auth: everybody{ID: "x", Scope: sc}})
 	}
 	for _, r := range api.Routes() {
 		if r.Stream {
@@ -122,8 +122,8 @@ func TestScopesAreHeldOnEveryRoute(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	doors := apitest.New("app")
-	s := api.NewServer(doors, nil, api.Options{Version: "1.2.3"})
+	handlers := apitest.New("app")
+	s := api.NewServer(handlers, nil, api.Options{Version: "1.2.3"})
 	for _, tc := range []struct {
 		method, path, body string
 		status             int
@@ -164,11 +164,11 @@ func TestProblems(t *testing.T) {
 			t.Errorf("Origin %s = %d", origin, w.Code)
 		}
 	}
-	doors.Fail = func(string) error { return errors.New("password hunter2") }
+	handlers.Fail = func(string) error { return errors.New("password hunter2") }
 	if w := ask(s, "GET", "/api/projects/app", ""); w.Code != 500 || strings.Contains(w.Body.String(), "hunter2") || problemError(t, w).ID == "" {
 		t.Errorf("internal error told as %d %s", w.Code, w.Body)
 	}
-	doors.Fail = func(string) error { return fmt.Errorf("disk is read-only: %w", fold.ErrUnavailable) }
+	handlers.Fail = func(string) error { return fmt.Errorf("disk is read-only: %w", fold.ErrUnavailable) }
 	if w := ask(s, "GET", "/api/projects/app", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("unavailable = %d %v", w.Code, w.Header())
 	}
@@ -221,8 +221,8 @@ func TestETagsAndPreconditions(t *testing.T) {
 }
 
 func TestIdempotencyKeyDoesOnce(t *testing.T) {
-	doors := apitest.New("app")
-	s := api.NewServer(doors, nil, api.Options{})
+	handlers := apitest.New("app")
+	s := api.NewServer(handlers, nil, api.Options{})
 	first := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k1")
 	again := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k1")
 	if first.Code != http.StatusAccepted || again.Body.String() != first.Body.String() || again.Code != first.Code || again.Header().Get("Idempotent-Replayed") != "true" {
@@ -234,15 +234,15 @@ func TestIdempotencyKeyDoesOnce(t *testing.T) {
 	if w := ask(s, "POST", "/api/projects/app/reindex", `{"full":true}`, "Idempotency-Key", "k1"); w.Code != 422 {
 		t.Errorf("another body under the same key = %d", w.Code)
 	}
-	doors.Fail = func(string) error { return fmt.Errorf("full: %w", fold.ErrUnavailable) }
+	handlers.Fail = func(string) error { return fmt.Errorf("full: %w", fold.ErrUnavailable) }
 	if w := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k3"); w.Code != 503 {
 		t.Errorf("unavailable = %d", w.Code)
 	}
-	doors.Fail = nil
+	handlers.Fail = nil
 	if w := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k3"); w.Code != 202 {
 		t.Errorf("after a failure = %d", w.Code)
 	}
-	list, err := doors.Jobs(context.Background(), fold.LocalScope(), "", 0)
+	list, err := handlers.Jobs(context.Background(), fold.LocalScope(), "", 0)
 	if err != nil || len(list.Items) != 3 {
 		t.Errorf("jobs = %d, %v", len(list.Items), err)
 	}
@@ -285,7 +285,7 @@ func TestPlainRoutes(t *testing.T) {
 	}
 }
 
-type startingDoors struct{ *apitest.Doors }
+type startingDoors struct{ *apitest.Fake }
 
 func (startingDoors) Health(context.Context) wire.Health { return wire.Health{Status: "starting"} }
 
@@ -296,7 +296,7 @@ func TestAPanicIsA500(t *testing.T) {
 	}
 }
 
-type panicDoors struct{ *apitest.Doors }
+type panicDoors struct{ *apitest.Fake }
 
 func (panicDoors) Status(context.Context, fold.Scope) (wire.Status, error) { panic("boom") }
 

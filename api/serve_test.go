@@ -31,8 +31,8 @@ import (
 
 // TestClientReachesEveryDoor calls every generated method over a real socket.
 func TestClientReachesEveryDoor(t *testing.T) {
-	doors := apitest.New("app", "web")
-	c := client.New(serve(t, doors, nil))
+	handlers := apitest.New("app", "web")
+	c := client.New(serve(t, handlers, nil))
 	ctx := t.Context()
 	a, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "# A\n\ntext", Tags: []string{"x", "y"}})
 	if err != nil {
@@ -54,7 +54,7 @@ func TestClientReachesEveryDoor(t *testing.T) {
 	if err != nil || token.Secret == "" {
 		t.Fatalf("CreateToken = %+v, %v", token, err)
 	}
-	propose := func() string { return doors.Propose("app", a.ID, b.ID) }
+	propose := func() string { return handlers.Propose("app", a.ID, b.ID) }
 	args := map[string][]any{
 		"Proposals": {"app", wire.ProposalQuery{State: "all", Limit: 3}}, "Proposal": {"app", propose()}, "AcceptProposal": {"app", propose()}, "RejectProposal": {"app", propose()},
 		"AddAuthProvider": {wire.AuthProviderCreate{ID: "corp", Issuer: "https://id.example.com", ClientID: "fold"}}, "AuthProviders": {}, "RemoveAuthProvider": {"corp"},
@@ -103,7 +103,7 @@ func TestClientReachesEveryDoor(t *testing.T) {
 	}
 }
 
-// methodsOf lists the generated methods, those of the doors.
+// methodsOf lists the generated methods, those of the handlers.
 func methodsOf(c *client.Client) []string {
 	var out []string
 	byHand := []string{"Close", "DaemonVersion", "Events", "Metrics", "Mismatch", "Notices", "OpenAPI", "Ping", "Socket"}
@@ -117,8 +117,8 @@ func methodsOf(c *client.Client) []string {
 }
 
 func TestEventsAreFollowedAndResumed(t *testing.T) {
-	doors := apitest.New("app")
-	c := client.New(serve(t, doors, nil))
+	handlers := apitest.New("app")
+	c := client.New(serve(t, handlers, nil))
 	enough := errors.New("enough")
 	follow := func(after uint64, connected func(), n int) []uint64 {
 		var ids []uint64
@@ -135,7 +135,7 @@ func TestEventsAreFollowedAndResumed(t *testing.T) {
 	}
 	live := follow(0, func() {
 		for range 3 {
-			doors.Emit("memory:changed", "app", map[string]any{"id": "x"})
+			handlers.Emit("memory:changed", "app", map[string]any{"id": "x"})
 		}
 	}, 2)
 	if !slices.Equal(live, []uint64{1, 2}) {
@@ -150,16 +150,16 @@ func TestEventsAreFollowedAndResumed(t *testing.T) {
 	}
 }
 
-// slow doors let a test hold a request.
+// slow handlers let a test hold a request.
 type slow struct {
-	*apitest.Doors
+	*apitest.Fake
 	begun, gate chan struct{}
 }
 
 func (d slow) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
 	d.begun <- struct{}{}
 	<-d.gate
-	return d.Doors.Status(ctx, sc)
+	return d.Fake.Status(ctx, sc)
 }
 
 func TestStopLetsAnswersFinishAndEndsStreams(t *testing.T) {
@@ -168,10 +168,10 @@ func TestStopLetsAnswersFinishAndEndsStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
+	handlers := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.NewServer(doors, nil, api.Options{}).Serve(ctx, ln) }()
+	go func() { ended <- api.NewServer(handlers, nil, api.Options{}).Serve(ctx, ln) }()
 	c := client.New(path)
 	var wg sync.WaitGroup
 	following := make(chan struct{})
@@ -186,10 +186,10 @@ func TestStopLetsAnswersFinishAndEndsStreams(t *testing.T) {
 			t.Errorf("answer in flight: %+v, %v", st, err)
 		}
 	})
-	<-doors.begun
+	<-handlers.begun
 	begun := time.Now()
 	cancel()
-	close(doors.gate)
+	close(handlers.gate)
 	if err := <-ended; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
@@ -269,19 +269,19 @@ func TestManyIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
 }
 
 func TestTooManyAtOnceAreToldToComeBack(t *testing.T) {
-	doors := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
-	s := api.NewServer(doors, nil, api.Options{})
+	handlers := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
+	s := api.NewServer(handlers, nil, api.Options{})
 	var wg sync.WaitGroup
 	for range 512 {
 		wg.Go(func() { ask(s, "GET", "/status", "") })
 	}
 	for range 512 {
-		<-doors.begun
+		<-handlers.begun
 	}
 	if w := ask(s, "GET", "/health", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("one too many = %d", w.Code)
 	}
-	close(doors.gate)
+	close(handlers.gate)
 	wg.Wait()
 	if w := ask(s, "GET", "/health", ""); w.Code != 200 {
 		t.Errorf("afterwards = %d", w.Code)
@@ -316,14 +316,14 @@ func TestBodyHasADeadlineAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestShimThroughTheWholeServer runs every revision from stdio to the doors,
+// TestShimThroughTheWholeServer runs every revision from stdio to the handlers,
 // and stops the server while the client listens.
 func TestShimThroughTheWholeServer(t *testing.T) {
 	t.Parallel()
 	for _, rev := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
 		t.Run(rev, func(t *testing.T) {
-			doors := apitest.New("app", "web")
-			path := serve(t, doors, mcp.Handler(doors, mcp.Options{Version: "1.2.3"}))
+			handlers := apitest.New("app", "web")
+			path := serve(t, handlers, mcp.Handler(handlers, mcp.Options{Version: "1.2.3"}))
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()
 			ended := make(chan error, 1)
@@ -341,7 +341,7 @@ func TestShimThroughTheWholeServer(t *testing.T) {
 			if err != nil || res.IsError {
 				t.Fatalf("memory_add: %+v, %v", res, err)
 			}
-			list, err := doors.ListMemories(t.Context(), fold.LocalScope(), "web", wire.ListQuery{})
+			list, err := handlers.ListMemories(t.Context(), fold.LocalScope(), "web", wire.ListQuery{})
 			if err != nil || list.Total != 1 {
 				t.Errorf("web has %d memories, %v", list.Total, err)
 			}

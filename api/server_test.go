@@ -17,10 +17,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-var _ api.Handlers = (*apitest.Doors)(nil)
+var _ api.Handlers = (*apitest.Fake)(nil)
 
-// serve runs doors behind a real socket until the test ends, and returns its path.
-func serve(t *testing.T, doors api.Handlers, mcp http.Handler) string {
+// serve runs handlers behind a real socket until the test ends, and returns its path.
+func serve(t *testing.T, handlers api.Handlers, mcp http.Handler) string {
 	t.Helper()
 	path := sock.Path(filepath.Join(t.TempDir(), "run", "foldwatch.sock"))
 	ln, err := sock.Listen(path, sock.Options{})
@@ -31,7 +31,7 @@ func serve(t *testing.T, doors api.Handlers, mcp http.Handler) string {
 	ended := make(chan error, 1)
 	keeper, logins := tokens(t), loginsOfSomebody(t)
 	go func() {
-		ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3", Auth: keeper, Tokens: keeper, Logins: logins}).Serve(ctx, ln)
+		ended <- api.NewServer(handlers, mcp, api.Options{Version: "1.2.3", Auth: keeper, Tokens: keeper, Logins: logins}).Serve(ctx, ln)
 	}()
 	t.Cleanup(func() {
 		cancel()

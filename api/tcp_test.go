@@ -22,17 +22,17 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// serveOther runs doors behind TCP until the test ends.
-func serveOther(t *testing.T, keeper *auth.Tokens, log *slog.Logger) (*api.TCPListener, *apitest.Doors) {
+// serveOther runs handlers behind TCP until the test ends.
+func serveOther(t *testing.T, keeper *auth.Tokens, log *slog.Logger) (*api.TCPListener, *apitest.Fake) {
 	t.Helper()
 	ln, err := api.ListenTCP(t.Context(), api.TCPOptions{Address: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, doors := make(chan error, 1), apitest.New("app")
+	ended, handlers := make(chan error, 1), apitest.New("app")
 	go func() {
-		ended <- api.NewServer(doors, nil, api.Options{Auth: keeper, Tokens: keeper, Log: log}).ServeTCP(ctx, ln)
+		ended <- api.NewServer(handlers, nil, api.Options{Auth: keeper, Tokens: keeper, Log: log}).ServeTCP(ctx, ln)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -40,7 +40,7 @@ func serveOther(t *testing.T, keeper *auth.Tokens, log *slog.Logger) (*api.TCPLi
 			t.Errorf("ServeTCP: %v", err)
 		}
 	})
-	return ln, doors
+	return ln, handlers
 }
 
 // say sends bytes and returns the answer.
@@ -104,7 +104,7 @@ func TestPagesElsewhereDoNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, doors := serveOther(t, keeper, nil)
+	ln, handlers := serveOther(t, keeper, nil)
 	at, token := ln.Addr().String(), "Authorization: Bearer "+made.Secret+"\r\n"
 	for name, head := range map[string]string{
 		"form":          "POST /api/projects/app/pause HTTP/1.1\r\nHost: " + at + "\r\nOrigin: http://evil.example\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\n",
@@ -125,7 +125,7 @@ func TestPagesElsewhereDoNothing(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	if st, err := doors.ProjectStatus(t.Context(), fold.LocalScope(), "app"); err != nil || st.State != "ready" || doors.Subscribers() != 0 {
+	if st, err := handlers.ProjectStatus(t.Context(), fold.LocalScope(), "app"); err != nil || st.State != "ready" || handlers.Subscribers() != 0 {
 		t.Errorf("it had an effect: %+v, %v", st, err)
 	}
 }

@@ -45,7 +45,7 @@ func (p *Pool) Close() { p.workers.Close() }
 func (p *Pool) Stats() worker.Stats { return p.workers.Stats() }
 
 // ForgetFailures has files parsed again on which a worker crashed or hung.
-func (p *Pool) Forgive() { p.workers.ForgetFailures() }
+func (p *Pool) ForgetFailures() { p.workers.ForgetFailures() }
 
 // Cut cuts the file at path as [Cut] does. A file on which a worker crashes is
 // tried once more, then it, like one on which a worker hangs, is cut as text;

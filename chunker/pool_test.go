@@ -124,7 +124,7 @@ func TestPoolCutsAsTextWhatCrashes(t *testing.T) {
 	if r := cut(t, p, "bad.js", bad); r.Strategy != "text (parser crashed)" || p.Stats().Crashes != 4 {
 		t.Errorf("the same bytes in another language: %q, %+v, want two tries more", r.Strategy, p.Stats())
 	}
-	p.Forgive()
+	p.ForgetFailures()
 	if cut(t, p, "bad.go", bad); p.Stats().Crashes != 6 {
 		t.Errorf("Stats() after Forgive = %+v, want two tries more", p.Stats())
 	}

@@ -134,7 +134,7 @@ func (d *Daemon) Close() error {
 
 // Holds reports whether the daemon still has its state folder: where that was deleted,
 // another one may have been started in its place.
-func (d *Daemon) Holds() bool { return d.lock.Stands() }
+func (d *Daemon) Holds() bool { return d.lock.Intact() }
 
 // State returns the store of what this machine knows beside the checkouts, for
 // what decides who may call. It is closed with the daemon.

@@ -50,11 +50,11 @@ func (d *Daemon) IndexDir(path string) string {
 }
 
 // ForgetOrders has d know no more in which order searches ranked what they found.
-func (d *Daemon) ForgetOrders() { d.kept = recall.Kept{} }
+func (d *Daemon) ForgetOrders() { d.kept = recall.ResultOrders{} }
 
 // Lender lends the stores of a project, for searches beside those of d.
-func (d *Daemon) Lender(slug string) recall.Lender {
-	return recall.Lender{Project: slug, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+func (d *Daemon) Lender(slug string) recall.Checkout {
+	return recall.Checkout{Project: slug, Acquire: func(ctx context.Context) (*recall.Service, func(), error) {
 		st, err := d.open(ctx, fold.LocalScope(), slug)
 		if err != nil {
 			return nil, nil, err

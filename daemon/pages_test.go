@@ -106,18 +106,18 @@ func TestAProjectThatIsAwayKeepsItsPlaces(t *testing.T) {
 	other := p.add(New(t, map[string]string{"a.go": "package a\n\n// Quokka is fed.\nfunc Quokka() {}\n", "b.go": "package a\n\n// Feed feeds a quokka.\nfunc Feed() {}\n"}), wire.ProjectCreate{Slug: "other"})
 	other.search(wire.SearchRequest{Query: "quokka", WaitForPending: true})
 	away := false
-	doors := []recall.Lender{p.d.Lender(p.slug), p.d.Lender("other")}
-	lend := doors[1].Lend
-	doors[1].Lend = func(ctx context.Context) (*recall.Door, func(), error) {
+	checkouts := []recall.Checkout{p.d.Lender(p.slug), p.d.Lender("other")}
+	lend := checkouts[1].Acquire
+	checkouts[1].Acquire = func(ctx context.Context) (*recall.Service, func(), error) {
 		if away {
 			return nil, nil, errors.New("no more files")
 		}
 		return lend(ctx)
 	}
-	var kept recall.Kept
+	var kept recall.ResultOrders
 	ask := func(in wire.SearchRequest) wire.SearchReply {
 		t.Helper()
-		reply, err := recall.SearchAll(p.ctx(), doors, in, nil, &kept)
+		reply, err := recall.SearchAll(p.ctx(), checkouts, in, nil, &kept)
 		if err != nil {
 			t.Fatal(err)
 		}

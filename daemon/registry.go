@@ -61,7 +61,7 @@ type Daemon struct {
 	starts  chan *checkout.Checkout // loops to run
 	// registry is held, by an element in it, while a checkout is added or removed.
 	registry chan struct{}
-	kept     recall.Kept                // the order of searches, for their next pages
+	kept     recall.ResultOrders        // the order of searches, for their next pages
 	working  *layer.Memory              // of agents' sessions
 	errands  chan func(context.Context) // what checkouts asked for
 	// gitProcesses counts starts of the git program on behalf of no checkout.

@@ -66,7 +66,7 @@ func (s *Store) openFold(create bool) (*disk.Root, error) {
 		return nil, err
 	}
 	// In tracked mode git shows, and adds, whatever lies in fold/ for a moment.
-	if err := root.TempsIn(filepath.Join(s.l.StateDir(), "temp")); err != nil {
+	if err := root.SetTempDir(filepath.Join(s.l.StateDir(), "temp")); err != nil {
 		_ = root.Close()
 		return nil, err
 	}

@@ -181,7 +181,7 @@ func (rc recorder) collect(ctx context.Context, root *disk.Root, paths []string,
 		var info disk.Info
 		err := fs.ErrNotExist
 		if root != nil {
-			b, info, err = root.ReadNamed(p, fold.MaxFile)
+			b, info, err = root.ReadExactName(p, fold.MaxFile)
 		}
 		taken := false
 		if errors.Is(err, fs.ErrNotExist) {

@@ -59,7 +59,7 @@ func CheckInstruction(root string, in Instruction) (State, error) {
 	if err != nil {
 		return "", err
 	}
-	text, ok, err := conf.MarkdownFence().Get(b)
+	text, ok, err := conf.MarkdownMarkers().Get(b)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", in.File, err)
@@ -79,7 +79,7 @@ func WriteInstruction(root string, in Instruction) (Result, error) {
 		if !there {
 			b = []byte(in.head)
 		}
-		now, err := conf.MarkdownFence().Set(b, InstructionText)
+		now, err := conf.MarkdownMarkers().Set(b, InstructionText)
 		if err != nil {
 			return nil, false, fmt.Errorf("%s: %w", in.File, err)
 		}
@@ -94,7 +94,7 @@ func WriteInstruction(root string, in Instruction) (Result, error) {
 func RemoveInstruction(root string, in Instruction) (Result, error) {
 	res := Result{File: filepath.Join(root, in.File)}
 	err := edit(res.File, 0o644, func(b []byte, there bool) ([]byte, bool, error) {
-		now, err := conf.MarkdownFence().Remove(b)
+		now, err := conf.MarkdownMarkers().Remove(b)
 		if err != nil {
 			return nil, false, fmt.Errorf("%s: %w", in.File, err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // AddMemory stores a memory under the id that its text gives. Text with the
 // word AKIA in it is refused as a secret.
-func (d *Doors) AddMemory(_ context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error) {
+func (d *Fake) AddMemory(_ context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error) {
 	h, unlock, err := d.open("AddMemory", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -24,7 +24,7 @@ func (d *Doors) AddMemory(_ context.Context, sc fold.Scope, slug string, in wire
 	return d.put(h, in)
 }
 
-func (d *Doors) put(h *held, in wire.MemoryCreate) (wire.WriteReply, error) {
+func (d *Fake) put(h *held, in wire.MemoryCreate) (wire.WriteReply, error) {
 	if strings.Contains(in.Content, "AKIA") {
 		return wire.WriteReply{}, fold.WithHint(fmt.Errorf("line 1 holds a credential (rule aws-access-token): %w", fold.ErrSecret), "pass allow_secret: aws-access-token")
 	}
@@ -52,7 +52,7 @@ func (d *Doors) put(h *held, in wire.MemoryCreate) (wire.WriteReply, error) {
 }
 
 // GetMemory returns a memory and counts the use.
-func (d *Doors) GetMemory(_ context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
+func (d *Fake) GetMemory(_ context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
 	h, unlock, err := d.open("GetMemory", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *held) sorted() []wire.Memory {
 }
 
 // ListMemories lists by id; the cursor is an offset.
-func (d *Doors) ListMemories(_ context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error) {
+func (d *Fake) ListMemories(_ context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error) {
 	h, unlock, err := d.open("ListMemories", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *Doors) ListMemories(_ context.Context, sc fold.Scope, slug string, in w
 }
 
 // UpdateMemory changes the text of a memory.
-func (d *Doors) UpdateMemory(_ context.Context, sc fold.Scope, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error) {
+func (d *Fake) UpdateMemory(_ context.Context, sc fold.Scope, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error) {
 	h, unlock, err := d.open("UpdateMemory", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *Doors) UpdateMemory(_ context.Context, sc fold.Scope, slug, id string, 
 }
 
 // DeleteMemory removes a memory and its links.
-func (d *Doors) DeleteMemory(_ context.Context, sc fold.Scope, slug, id, expectedHash string) (wire.WriteReply, error) {
+func (d *Fake) DeleteMemory(_ context.Context, sc fold.Scope, slug, id, expectedHash string) (wire.WriteReply, error) {
 	h, unlock, err := d.open("DeleteMemory", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *Doors) DeleteMemory(_ context.Context, sc fold.Scope, slug, id, expecte
 }
 
 // MemorySource returns lines of a text of ten.
-func (d *Doors) MemorySource(_ context.Context, sc fold.Scope, slug, id string, start, end int) (wire.SourceText, error) {
+func (d *Fake) MemorySource(_ context.Context, sc fold.Scope, slug, id string, start, end int) (wire.SourceText, error) {
 	h, unlock, err := d.open("MemorySource", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *Doors) MemorySource(_ context.Context, sc fold.Scope, slug, id string, 
 }
 
 // Adopt moves nothing, as there are no notes here.
-func (d *Doors) Adopt(_ context.Context, sc fold.Scope, slug string, in wire.Adopt) (wire.Adopted, error) {
+func (d *Fake) Adopt(_ context.Context, sc fold.Scope, slug string, in wire.Adopt) (wire.Adopted, error) {
 	_, unlock, err := d.open("Adopt", sc, slug)
 	defer unlock()
 	if err == nil && !in.All && len(in.IDs) == 0 {
@@ -190,14 +190,14 @@ func (d *Doors) Adopt(_ context.Context, sc fold.Scope, slug string, in wire.Ado
 }
 
 // RemoveMissing confirms the ids it is given.
-func (d *Doors) RemoveMissing(_ context.Context, sc fold.Scope, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error) {
+func (d *Fake) RemoveMissing(_ context.Context, sc fold.Scope, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error) {
 	_, unlock, err := d.open("RemoveMissing", sc, slug)
 	defer unlock()
 	return wire.RemovedMissing{Removed: in.IDs}, err
 }
 
 // Links returns the links of a memory in both directions.
-func (d *Doors) Links(_ context.Context, sc fold.Scope, slug, id string) (wire.LinkList, error) {
+func (d *Fake) Links(_ context.Context, sc fold.Scope, slug, id string) (wire.LinkList, error) {
 	h, unlock, err := d.open("Links", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -211,7 +211,7 @@ func (d *Doors) Links(_ context.Context, sc fold.Scope, slug, id string) (wire.L
 	return wire.LinkList{Items: append(m.Links, m.Backlinks...)}, nil
 }
 
-func (d *Doors) link(h *held, from string, in wire.LinkCreate) wire.Link {
+func (d *Fake) link(h *held, from string, in wire.LinkCreate) wire.Link {
 	l := fold.Link{From: fold.ID(from), To: fold.ID(in.TargetID), Type: fold.LinkType(cmp.Or(in.Type, "related"))}
 	out := wire.Link{ID: l.ID(), SourceID: from, TargetID: in.TargetID, Type: string(l.Type), Context: in.Context, Direction: "out"}
 	h.links[out.ID] = out
@@ -219,7 +219,7 @@ func (d *Doors) link(h *held, from string, in wire.LinkCreate) wire.Link {
 }
 
 // AddLink links two memories that exist.
-func (d *Doors) AddLink(_ context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error) {
+func (d *Fake) AddLink(_ context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error) {
 	h, unlock, err := d.open("AddLink", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -234,7 +234,7 @@ func (d *Doors) AddLink(_ context.Context, sc fold.Scope, slug, id string, in wi
 }
 
 // RemoveLink removes a link by its id.
-func (d *Doors) RemoveLink(_ context.Context, sc fold.Scope, slug, linkID string) error {
+func (d *Fake) RemoveLink(_ context.Context, sc fold.Scope, slug, linkID string) error {
 	h, unlock, err := d.open("RemoveLink", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -248,7 +248,7 @@ func (d *Doors) RemoveLink(_ context.Context, sc fold.Scope, slug, linkID string
 }
 
 // Upload adds one memory a file.
-func (d *Doors) Upload(_ context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error) {
+func (d *Fake) Upload(_ context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error) {
 	h, unlock, err := d.open("Upload", sc, slug)
 	defer unlock()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Propose adds an open proposal to link one memory of a project to another, and
 // returns its id.
-func (d *Doors) Propose(slug, from, to string) string {
+func (d *Fake) Propose(slug, from, to string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, h := range d.projects {
@@ -40,7 +40,7 @@ func (h *held) proposal(id string) (*wire.Proposal, error) {
 }
 
 // Proposals lists in the order in which they were made; the cursor is an offset.
-func (d *Doors) Proposals(_ context.Context, sc fold.Scope, slug string, in wire.ProposalQuery) (wire.ProposalList, error) {
+func (d *Fake) Proposals(_ context.Context, sc fold.Scope, slug string, in wire.ProposalQuery) (wire.ProposalList, error) {
 	h, unlock, err := d.open("Proposals", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Doors) Proposals(_ context.Context, sc fold.Scope, slug string, in wire
 }
 
 // Proposal returns one proposal.
-func (d *Doors) Proposal(_ context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error) {
+func (d *Fake) Proposal(_ context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error) {
 	h, unlock, err := d.open("Proposal", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *Doors) Proposal(_ context.Context, sc fold.Scope, slug, id string) (wir
 }
 
 // AcceptProposal links what is proposed to be linked.
-func (d *Doors) AcceptProposal(_ context.Context, sc fold.Scope, slug, id string) (wire.ProposalAccepted, error) {
+func (d *Fake) AcceptProposal(_ context.Context, sc fold.Scope, slug, id string) (wire.ProposalAccepted, error) {
 	h, unlock, err := d.open("AcceptProposal", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Doors) AcceptProposal(_ context.Context, sc fold.Scope, slug, id string
 }
 
 // RejectProposal notes that a proposal is not wanted.
-func (d *Doors) RejectProposal(_ context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error) {
+func (d *Fake) RejectProposal(_ context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error) {
 	h, unlock, err := d.open("RejectProposal", sc, slug)
 	defer unlock()
 	if err != nil {

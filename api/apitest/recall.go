@@ -13,7 +13,7 @@ import (
 )
 
 // Search finds memories whose text holds a word of the query.
-func (d *Doors) Search(_ context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
+func (d *Fake) Search(_ context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
 	h, unlock, err := d.open("Search", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -26,7 +26,7 @@ func (d *Doors) Search(_ context.Context, sc fold.Scope, slug string, in wire.Se
 }
 
 // SearchAll searches every project of the scope.
-func (d *Doors) SearchAll(_ context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
+func (d *Fake) SearchAll(_ context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("SearchAll"); err != nil {
@@ -92,7 +92,7 @@ func page(in wire.SearchRequest, out *wire.SearchReply) error {
 }
 
 // Context returns the direct neighbours.
-func (d *Doors) Context(_ context.Context, sc fold.Scope, slug, id string, _ wire.ContextRequest) (wire.ContextReply, error) {
+func (d *Fake) Context(_ context.Context, sc fold.Scope, slug, id string, _ wire.ContextRequest) (wire.ContextReply, error) {
 	h, unlock, err := d.open("Context", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *Doors) Context(_ context.Context, sc fold.Scope, slug, id string, _ wir
 }
 
 // TaskContext returns every memory, with the task as the reason.
-func (d *Doors) TaskContext(_ context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error) {
+func (d *Fake) TaskContext(_ context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error) {
 	h, unlock, err := d.open("TaskContext", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *Doors) TaskContext(_ context.Context, sc fold.Scope, slug string, in wi
 }
 
 // Reindex queues a job.
-func (d *Doors) Reindex(_ context.Context, sc fold.Scope, slug string, _ wire.Reindex) (wire.JobRef, error) {
+func (d *Fake) Reindex(_ context.Context, sc fold.Scope, slug string, _ wire.Reindex) (wire.JobRef, error) {
 	_, unlock, err := d.open("Reindex", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *Doors) Reindex(_ context.Context, sc fold.Scope, slug string, _ wire.Re
 }
 
 // Finish completes all jobs and says so.
-func (d *Doors) Finish() {
+func (d *Fake) Finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.jobs {
@@ -148,7 +148,7 @@ func (d *Doors) Finish() {
 }
 
 // Jobs lists jobs newest first.
-func (d *Doors) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (wire.JobList, error) {
+func (d *Fake) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (wire.JobList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("Jobs"); err != nil {
@@ -164,7 +164,7 @@ func (d *Doors) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (w
 }
 
 // Job returns one job.
-func (d *Doors) Job(_ context.Context, _ fold.Scope, id string) (wire.Job, error) {
+func (d *Fake) Job(_ context.Context, _ fold.Scope, id string) (wire.Job, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("Job"); err != nil {
@@ -179,7 +179,7 @@ func (d *Doors) Job(_ context.Context, _ fold.Scope, id string) (wire.Job, error
 }
 
 // Log has one commit a memory.
-func (d *Doors) Log(_ context.Context, sc fold.Scope, slug, id string, _ int) (wire.LogReply, error) {
+func (d *Fake) Log(_ context.Context, sc fold.Scope, slug, id string, _ int) (wire.LogReply, error) {
 	h, unlock, err := d.open("Log", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -195,14 +195,14 @@ func (d *Doors) Log(_ context.Context, sc fold.Scope, slug, id string, _ int) (w
 }
 
 // Diff is a fixed one.
-func (d *Doors) Diff(_ context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
+func (d *Fake) Diff(_ context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
 	_, unlock, err := d.open("Diff", sc, slug)
 	defer unlock()
 	return wire.DiffReply{From: rev, To: "tip", Diff: "-a\n+b\n"}, err
 }
 
 // Restore answers with the memory as it is.
-func (d *Doors) Restore(_ context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error) {
+func (d *Fake) Restore(_ context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error) {
 	h, unlock, err := d.open("Restore", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -216,28 +216,28 @@ func (d *Doors) Restore(_ context.Context, sc fold.Scope, slug string, in wire.R
 }
 
 // Lost finds nothing.
-func (d *Doors) Lost(_ context.Context, sc fold.Scope, slug string) (wire.LostList, error) {
+func (d *Fake) Lost(_ context.Context, sc fold.Scope, slug string) (wire.LostList, error) {
 	_, unlock, err := d.open("Lost", sc, slug)
 	defer unlock()
 	return wire.LostList{Items: []wire.LostMemory{}}, err
 }
 
 // ForgetLost forgets nothing.
-func (d *Doors) ForgetLost(_ context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error) {
+func (d *Fake) ForgetLost(_ context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error) {
 	_, unlock, err := d.open("ForgetLost", sc, slug)
 	defer unlock()
 	return wire.LostForgotten{Count: 1}, err
 }
 
 // Undo changes nothing.
-func (d *Doors) Undo(_ context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error) {
+func (d *Fake) Undo(_ context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error) {
 	_, unlock, err := d.open("Undo", sc, slug)
 	defer unlock()
 	return wire.Undone{Rev: in.Rev, Paths: []string{}}, err
 }
 
 // Decay finds nothing that has faded.
-func (d *Doors) Decay(_ context.Context, sc fold.Scope, slug string, in wire.DecayRequest) (wire.DecayReply, error) {
+func (d *Fake) Decay(_ context.Context, sc fold.Scope, slug string, in wire.DecayRequest) (wire.DecayReply, error) {
 	h, unlock, err := d.open("Decay", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -247,7 +247,7 @@ func (d *Doors) Decay(_ context.Context, sc fold.Scope, slug string, in wire.Dec
 }
 
 // Prime lists titles.
-func (d *Doors) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.PrimeQuery) (wire.Prime, error) {
+func (d *Fake) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.PrimeQuery) (wire.Prime, error) {
 	h, unlock, err := d.open("Prime", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -262,14 +262,14 @@ func (d *Doors) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.Prim
 }
 
 // ReportEvent forgets what it is told.
-func (d *Doors) ReportEvent(_ context.Context, sc fold.Scope, slug, _ string, _ wire.SessionEvent) error {
+func (d *Fake) ReportEvent(_ context.Context, sc fold.Scope, slug, _ string, _ wire.SessionEvent) error {
 	_, unlock, err := d.open("ReportEvent", sc, slug)
 	defer unlock()
 	return err
 }
 
 // SessionEvents are none.
-func (d *Doors) SessionEvents(_ context.Context, sc fold.Scope, slug, _ string) (wire.SessionEvents, error) {
+func (d *Fake) SessionEvents(_ context.Context, sc fold.Scope, slug, _ string) (wire.SessionEvents, error) {
 	_, unlock, err := d.open("SessionEvents", sc, slug)
 	defer unlock()
 	return wire.SessionEvents{Items: []wire.SessionEvent{}}, err

@@ -20,7 +20,7 @@ func (h *held) repository() wire.Repository {
 }
 
 // Repositories lists the one remote.
-func (d *Doors) Repositories(_ context.Context, sc fold.Scope, slug string) (wire.RepositoryList, error) {
+func (d *Fake) Repositories(_ context.Context, sc fold.Scope, slug string) (wire.RepositoryList, error) {
 	h, unlock, err := d.open("Repositories", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -30,7 +30,7 @@ func (d *Doors) Repositories(_ context.Context, sc fold.Scope, slug string) (wir
 }
 
 // AddRepository turns sync on.
-func (d *Doors) AddRepository(_ context.Context, sc fold.Scope, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error) {
+func (d *Fake) AddRepository(_ context.Context, sc fold.Scope, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error) {
 	h, unlock, err := d.open("AddRepository", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *Doors) AddRepository(_ context.Context, sc fold.Scope, slug string, in 
 }
 
 // RemoveRepository turns sync off.
-func (d *Doors) RemoveRepository(_ context.Context, sc fold.Scope, slug, id string) error {
+func (d *Fake) RemoveRepository(_ context.Context, sc fold.Scope, slug, id string) error {
 	h, unlock, err := d.open("RemoveRepository", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -61,7 +61,7 @@ func (d *Doors) RemoveRepository(_ context.Context, sc fold.Scope, slug, id stri
 }
 
 // Sync has nothing to do.
-func (d *Doors) Sync(_ context.Context, sc fold.Scope, slug, id string, _ wire.SyncRequest) (wire.SyncReply, error) {
+func (d *Fake) Sync(_ context.Context, sc fold.Scope, slug, id string, _ wire.SyncRequest) (wire.SyncReply, error) {
 	h, unlock, err := d.open("Sync", sc, slug)
 	defer unlock()
 	switch {

@@ -15,8 +15,8 @@ import (
 // TestBudgetsAreKept asks with ever larger budgets and follows the pages: the whole
 // result stays within, and every memory is on exactly one page.
 func TestBudgetsAreKept(t *testing.T) {
-	doors := apitest.New("app", "lib")
-	s := connect(t, doors, "2026-07-28", nil, nil)
+	handlers := apitest.New("app", "lib")
+	s := connect(t, handlers, "2026-07-28", nil, nil)
 	first := ""
 	for i := range 30 {
 		in := map[string]any{

@@ -53,7 +53,7 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request) bool {
 	// Credentials are not passed on, see ServeHTTP.
 	header := r.Header.Clone()
 	header.Del("Authorization")
-	res := t.answer(r.Context(), s, &call{doors: s.doors, scope: s.opt.Caller(r.Context()).Scope, header: header}, c.arguments)
+	res := t.answer(r.Context(), s, &call{handlers: s.handlers, scope: s.opt.Caller(r.Context()).Scope, header: header}, c.arguments)
 	res.Meta = sdk.Meta{sdk.MetaKeyServerInfo: s.about}
 	out, err := json.Marshal(res)
 	var b bytes.Buffer

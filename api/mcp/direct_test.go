@@ -59,12 +59,12 @@ type pair struct{ direct, sdk http.Handler }
 func newPair(t testing.TB, caller func(context.Context) auth.Caller) (p pair, id string) {
 	t.Helper()
 	for _, server := range []*http.Handler{&p.direct, &p.sdk} {
-		doors := apitest.New("app")
-		m, err := doors.AddMemory(t.Context(), fold.LocalScope(), "app", wire.MemoryCreate{Content: "# <b>Bold</b> & \u2028 \"quoted\"\n\nText of one.", Title: "One"})
+		handlers := apitest.New("app")
+		m, err := handlers.AddMemory(t.Context(), fold.LocalScope(), "app", wire.MemoryCreate{Content: "# <b>Bold</b> & \u2028 \"quoted\"\n\nText of one.", Title: "One"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, *server = m.ID, mcp.Handler(doors, mcp.Options{Version: "1.2.3", Caller: caller})
+		id, *server = m.ID, mcp.Handler(handlers, mcp.Options{Version: "1.2.3", Caller: caller})
 	}
 	return p, id
 }

@@ -17,7 +17,7 @@ import (
 // contains the caller's folder, or ErrNotFound with a hint how to register it. If the
 // folder is not known, as over HTTP, it is the only project; if there are several, it
 // returns an ErrInvalid that lists them.
-func defaultProject(ctx context.Context, doors Doors, sc fold.Scope, h http.Header) (string, error) {
+func defaultProject(ctx context.Context, handlers Handlers, sc fold.Scope, h http.Header) (string, error) {
 	if slug := h.Get(headerProject); slug != "" {
 		return slug, nil
 	}
@@ -26,12 +26,12 @@ func defaultProject(ctx context.Context, doors Doors, sc fold.Scope, h http.Head
 		return "", fmt.Errorf("header %s: %w: %w", headerPath, fold.ErrInvalid, err)
 	}
 	if path != "" {
-		slug, err := doors.ProjectOfPath(ctx, sc, path)
+		slug, err := handlers.ProjectOfPath(ctx, sc, path)
 		if !errors.Is(err, fold.ErrNotFound) {
 			return slug, err
 		}
 	}
-	list, err := doors.Projects(ctx, sc)
+	list, err := handlers.Projects(ctx, sc)
 	if err != nil {
 		return "", err
 	}

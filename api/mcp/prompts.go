@@ -42,7 +42,7 @@ func (s *Server) prompt(write func(ctx context.Context, sc fold.Scope, slug stri
 		sc, slug := s.scope(req.Extra), req.Params.Arguments["project"]
 		if slug == "" {
 			var err error
-			if slug, err = defaultProject(ctx, s.doors, sc, headerOf(req.Extra)); err != nil {
+			if slug, err = defaultProject(ctx, s.handlers, sc, headerOf(req.Extra)); err != nil {
 				return nil, s.hide(ctx, req.Params.Name, err)
 			}
 		}
@@ -55,7 +55,7 @@ func (s *Server) prompt(write func(ctx context.Context, sc fold.Scope, slug stri
 }
 
 func (s *Server) orient(ctx context.Context, sc fold.Scope, slug string, _ map[string]string) (string, error) {
-	p, err := s.doors.Prime(ctx, sc, slug, wire.PrimeQuery{})
+	p, err := s.handlers.Prime(ctx, sc, slug, wire.PrimeQuery{})
 	return p.Text, err
 }
 
@@ -64,7 +64,7 @@ func (s *Server) recall(ctx context.Context, sc fold.Scope, slug string, args ma
 	if query == "" {
 		return "", fmt.Errorf("recall needs a query: %w", fold.ErrInvalid)
 	}
-	r, err := s.doors.Search(ctx, sc, slug, wire.SearchRequest{Query: query, Limit: 10})
+	r, err := s.handlers.Search(ctx, sc, slug, wire.SearchRequest{Query: query, Limit: 10})
 	if err != nil {
 		return "", err
 	}

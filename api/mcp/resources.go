@@ -64,7 +64,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 		text, err = s.indexText(ctx, sc, project)
 	} else {
 		var m wire.Memory
-		if m, err = s.doors.GetMemory(ctx, sc, project, id); err == nil {
+		if m, err = s.handlers.GetMemory(ctx, sc, project, id); err == nil {
 			text = about + "\n" + frame(labelOf(m), m.Content)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Server) hide(ctx context.Context, what string, err error) error {
 func (s *Server) scope(extra *sdk.RequestExtra) fold.Scope { return callerOf(extra).Scope }
 
 func (s *Server) indexText(ctx context.Context, sc fold.Scope, project string) (string, error) {
-	list, err := s.doors.ListMemories(ctx, sc, project, wire.ListQuery{Limit: indexItems})
+	list, err := s.handlers.ListMemories(ctx, sc, project, wire.ListQuery{Limit: indexItems})
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +110,7 @@ func (s *Server) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil || !ok {
 			return res, err
 		}
-		projects, err := s.doors.Projects(ctx, s.scope(req.GetExtra()))
+		projects, err := s.handlers.Projects(ctx, s.scope(req.GetExtra()))
 		if err != nil {
 			return nil, s.hide(ctx, method, err)
 		}
@@ -152,9 +152,9 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	sc := s.scope(extra)
 	var err error
 	if id == "" {
-		_, err = s.doors.Project(ctx, sc, project)
+		_, err = s.handlers.Project(ctx, sc, project)
 	} else {
-		_, err = s.doors.GetMemory(ctx, sc, project, id)
+		_, err = s.handlers.GetMemory(ctx, sc, project, id)
 	}
 	switch {
 	case errors.Is(err, wire.ErrNoDaemon):
@@ -193,7 +193,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	switch arg.Name {
 	case "project":
-		list, err := s.doors.Projects(ctx, sc)
+		list, err := s.handlers.Projects(ctx, sc)
 		if err != nil {
 			return nil, s.hide(ctx, "completion/complete", err)
 		}
@@ -209,11 +209,11 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 		}
 		if slug == "" {
 			var err error
-			if slug, err = defaultProject(ctx, s.doors, sc, headerOf(req.Extra)); err != nil {
+			if slug, err = defaultProject(ctx, s.handlers, sc, headerOf(req.Extra)); err != nil {
 				return out, nil //nolint:nilerr // without a project there is nothing to propose
 			}
 		}
-		list, err := s.doors.ListMemories(ctx, sc, slug, wire.ListQuery{Limit: indexItems})
+		list, err := s.handlers.ListMemories(ctx, sc, slug, wire.ListQuery{Limit: indexItems})
 		if err != nil {
 			return out, nil //nolint:nilerr // a project that does not exist has no ids
 		}

@@ -54,7 +54,7 @@ type Options struct {
 // A Server serves MCP at one URL to clients of every revision. It is safe for
 // concurrent use.
 type Server struct {
-	doors         Doors
+	handlers      Handlers
 	opt           Options
 	mcp           *sdk.Server
 	about         *sdk.Implementation
@@ -65,16 +65,16 @@ type Server struct {
 	seenSessions  seenSessions
 }
 
-// Handler returns a server that calls doors. [Server.Run] must run for notifications of
+// Handler returns a server that calls handlers. [Server.Run] must run for notifications of
 // changes; everything else works without.
-func Handler(doors Doors, opt Options) *Server {
+func Handler(handlers Handlers, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Caller == nil {
 		opt.Caller = auth.CallerOf
 	}
-	s := &Server{doors: doors, opt: opt, tools: map[string]tool{}}
+	s := &Server{handlers: handlers, opt: opt, tools: map[string]tool{}}
 	s.seenSessions.ids.MaxLen = 1024
 	quiet := slog.New(slog.DiscardHandler) // the SDK logs every notification
 	s.about = &sdk.Implementation{Name: "foldwatch", Title: "foldwatch", Version: opt.Version}

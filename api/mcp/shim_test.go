@@ -27,15 +27,15 @@ import (
 
 // daemon is a server on a real socket that can be stopped and started.
 type daemon struct {
-	t     *testing.T
-	path  string
-	doors mcp.Doors
-	posts atomic.Int64
-	stop  func()
+	t        *testing.T
+	path     string
+	handlers mcp.Handlers
+	posts    atomic.Int64
+	stop     func()
 }
 
-func newDaemon(t *testing.T, doors mcp.Doors) *daemon {
-	d := &daemon{t: t, path: sock.Path(filepath.Join(t.TempDir(), "s", "foldwatch.sock")), doors: doors, stop: func() {}}
+func newDaemon(t *testing.T, handlers mcp.Handlers) *daemon {
+	d := &daemon{t: t, path: sock.Path(filepath.Join(t.TempDir(), "s", "foldwatch.sock")), handlers: handlers, stop: func() {}}
 	t.Cleanup(func() { d.stop() })
 	return d
 }
@@ -46,7 +46,7 @@ func (d *daemon) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	server := mcp.Handler(d.doors, mcp.Options{Version: "1.2.3", Caller: owner})
+	server := mcp.Handler(d.handlers, mcp.Options{Version: "1.2.3", Caller: owner})
 	ctx, cancel := context.WithCancel(context.Background())
 	hs := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.posts.Add(1)
@@ -217,9 +217,9 @@ func TestShimAnswersAllThatIsPipedIn(t *testing.T) {
 	}
 }
 
-// hanging doors never finish a search unless its caller leaves.
+// hanging handlers never finish a search unless its caller leaves.
 type hanging struct {
-	*apitest.Doors
+	*apitest.Fake
 	begun, left chan struct{}
 }
 

@@ -16,17 +16,17 @@ import (
 // A standIn serves MCP inside the shim while no daemon can be reached: clients
 // connect, see the tools, and every use of one says what is wrong.
 type standIn struct {
-	doors *closedDoors
-	http  *http.Server
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-	wg    sync.WaitGroup
+	handlers *closedDoors
+	http     *http.Server
+	conns    chan net.Conn
+	done     chan struct{}
+	once     sync.Once
+	wg       sync.WaitGroup
 }
 
 func newStandIn(opt ShimOptions) *standIn {
-	s := &standIn{doors: &closedDoors{}, conns: make(chan net.Conn), done: make(chan struct{})}
-	mcp := Handler(s.doors, Options{Version: opt.Version, Log: opt.Log, Caller: func(context.Context) auth.Caller { return auth.Owner() }})
+	s := &standIn{handlers: &closedDoors{}, conns: make(chan net.Conn), done: make(chan struct{})}
+	mcp := Handler(s.handlers, Options{Version: opt.Version, Log: opt.Log, Caller: func(context.Context) auth.Caller { return auth.Owner() }})
 	s.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			// Nothing ever happens here; a stream would keep the client from
@@ -43,7 +43,7 @@ func newStandIn(opt ShimOptions) *standIn {
 // dial connects to the stand-in, which answers that the daemon cannot be
 // reached because of cause.
 func (s *standIn) dial(ctx context.Context, cause error) (net.Conn, error) {
-	s.doors.set(cause)
+	s.handlers.set(cause)
 	s.once.Do(func() { s.wg.Go(func() { _ = s.http.Serve(s) }) })
 	client, server := net.Pipe()
 	select {

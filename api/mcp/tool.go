@@ -18,10 +18,10 @@ import (
 
 // A call is one use of a tool.
 type call struct {
-	doors   Doors
-	scope   fold.Scope
-	header  http.Header          // of the request; nil outside of HTTP
-	request *sdk.CallToolRequest // nil for one that was answered without the SDK, which asks for no progress
+	handlers Handlers
+	scope    fold.Scope
+	header   http.Header          // of the request; nil outside of HTTP
+	request  *sdk.CallToolRequest // nil for one that was answered without the SDK, which asks for no progress
 }
 
 // A result is what a tool returns: text for the model and the same as data.
@@ -92,7 +92,7 @@ func (t tool) addTo(s *Server) {
 		panic("mcp: tool " + t.Name + " does not say who may call it")
 	}
 	s.mcp.AddTool(&t.Tool, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		c := &call{doors: s.doors, request: req}
+		c := &call{handlers: s.handlers, request: req}
 		if req.Extra != nil {
 			c.header = req.Extra.Header
 		}
@@ -139,7 +139,7 @@ func (s *Server) notices(ctx context.Context, c *call) string {
 	if !s.seenSessions.first(id) {
 		return ""
 	}
-	st, err := s.doors.Status(ctx, c.scope)
+	st, err := s.handlers.Status(ctx, c.scope)
 	if err != nil {
 		return ""
 	}
@@ -220,5 +220,5 @@ func (c *call) project(ctx context.Context, arg string) (string, error) {
 	if arg != "" {
 		return arg, nil
 	}
-	return defaultProject(ctx, c.doors, c.scope, c.header)
+	return defaultProject(ctx, c.handlers, c.scope, c.header)
 }

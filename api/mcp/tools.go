@@ -66,7 +66,7 @@ func projectTools() []tool {
 		define("project_list", "List projects", reads,
 			"List the projects you can use: slugs and checkouts.",
 			func(ctx context.Context, c *call, _ struct{}) (projectListed, string, error) {
-				list, err := c.doors.Projects(ctx, c.scope)
+				list, err := c.handlers.Projects(ctx, c.scope)
 				if err != nil {
 					return projectListed{}, "", err
 				}
@@ -88,11 +88,11 @@ func projectTools() []tool {
 				if err != nil {
 					return projectGot{}, "", err
 				}
-				p, err := c.doors.Project(ctx, c.scope, slug)
+				p, err := c.handlers.Project(ctx, c.scope, slug)
 				if err != nil {
 					return projectGot{}, "", err
 				}
-				st, err := c.doors.ProjectStatus(ctx, c.scope, slug)
+				st, err := c.handlers.ProjectStatus(ctx, c.scope, slug)
 				if err != nil {
 					return projectGot{}, "", err
 				}
@@ -151,7 +151,7 @@ func linkTools() []tool {
 				if err != nil {
 					return wire.Link{}, "", err
 				}
-				l, err := c.doors.AddLink(ctx, c.scope, slug, in.SourceID, wire.LinkCreate{TargetID: in.TargetID, Type: in.LinkType, Context: in.Context})
+				l, err := c.handlers.AddLink(ctx, c.scope, slug, in.SourceID, wire.LinkCreate{TargetID: in.TargetID, Type: in.LinkType, Context: in.Context})
 				return l, fmt.Sprintf("Linked %s to %s (%s).", in.SourceID, in.TargetID, cmp.Or(l.Type, in.LinkType, "related")), err
 			}),
 		define("memory_link_list", "List links", reads,
@@ -161,7 +161,7 @@ func linkTools() []tool {
 				if err != nil {
 					return listed{}, "", err
 				}
-				list, err := c.doors.Links(ctx, c.scope, slug, in.ID)
+				list, err := c.handlers.Links(ctx, c.scope, slug, in.ID)
 				if err != nil {
 					return listed{}, "", err
 				}

@@ -55,7 +55,7 @@ func indexTools() []tool {
 				if err != nil {
 					return uploaded{}, "", err
 				}
-				r, err := c.doors.Upload(ctx, c.scope, slug, wire.FilesUpload{Files: in.Files, Author: in.Author})
+				r, err := c.handlers.Upload(ctx, c.scope, slug, wire.FilesUpload{Files: in.Files, Author: in.Author})
 				if err != nil {
 					return uploaded{}, "", err
 				}
@@ -89,13 +89,13 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	defer cancel()
 	var events <-chan wire.Event
 	if token != nil {
-		events = c.doors.Subscribe(wait, c.scope, 0) // earlierStages the job begins: nothing is missed
+		events = c.handlers.Subscribe(wait, c.scope, 0) // earlierStages the job begins: nothing is missed
 	}
-	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History})
+	ref, err := c.handlers.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History})
 	if err != nil {
 		return indexing{}, "", err
 	}
-	job, err := c.doors.Job(ctx, c.scope, ref.JobID)
+	job, err := c.handlers.Job(ctx, c.scope, ref.JobID)
 	if err != nil {
 		return indexing{}, "", err
 	}
@@ -109,7 +109,7 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 		if e.Project != "" && e.Project != base || !strings.HasPrefix(e.Type, "job:") && !strings.HasPrefix(e.Type, "indexing:") {
 			continue
 		}
-		if job, err = c.doors.Job(ctx, c.scope, ref.JobID); err != nil {
+		if job, err = c.handlers.Job(ctx, c.scope, ref.JobID); err != nil {
 			return indexing{}, "", err
 		}
 	}
@@ -199,7 +199,7 @@ func (c *call) indexTarget(ctx context.Context, in inIndex) (slug string, err er
 		}
 		return slug, err
 	}
-	slug, err = c.doors.ProjectOfPath(ctx, c.scope, in.Path)
+	slug, err = c.handlers.ProjectOfPath(ctx, c.scope, in.Path)
 	if errors.Is(err, fold.ErrNotFound) {
 		err = fold.WithHint(fmt.Errorf("path %q is in no registered checkout: %w", clip(in.Path, 80), fold.ErrNotFound), "ask the user to run: foldwatch up "+in.Path)
 	}

@@ -69,7 +69,7 @@ func memoryTools() []tool {
 				if err != nil {
 					return wire.WriteReply{}, "", err
 				}
-				r, err := c.doors.AddMemory(ctx, c.scope, slug, in.MemoryCreate)
+				r, err := c.handlers.AddMemory(ctx, c.scope, slug, in.MemoryCreate)
 				return r, written(r, "Added", "Updated"), err
 			}),
 		define("memory_update", "Update a memory", repeats,
@@ -79,7 +79,7 @@ func memoryTools() []tool {
 				if err != nil {
 					return wire.WriteReply{}, "", err
 				}
-				r, err := c.doors.UpdateMemory(ctx, c.scope, slug, in.ID, in.MemoryUpdate)
+				r, err := c.handlers.UpdateMemory(ctx, c.scope, slug, in.ID, in.MemoryUpdate)
 				return r, written(r, "Updated", "Updated"), err
 			}),
 		define("memory_delete", "Delete a memory", destroys,
@@ -89,7 +89,7 @@ func memoryTools() []tool {
 				if err != nil {
 					return wire.WriteReply{}, "", err
 				}
-				r, err := c.doors.DeleteMemory(ctx, c.scope, slug, in.ID, in.ExpectedHash)
+				r, err := c.handlers.DeleteMemory(ctx, c.scope, slug, in.ID, in.ExpectedHash)
 				return r, written(r, "Deleted", "Deleted"), err
 			}),
 		define("memory_get", "Get a memory", reads,
@@ -121,7 +121,7 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 	if err != nil {
 		return memoryGot{}, "", err
 	}
-	m, err := c.doors.GetMemory(ctx, c.scope, slug, in.ID)
+	m, err := c.handlers.GetMemory(ctx, c.scope, slug, in.ID)
 	if err != nil {
 		return memoryGot{}, "", err
 	}
@@ -131,7 +131,7 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 			return memoryGot{}, "", fmt.Errorf("end_line %d lies before start_line %d: %w", in.EndLine, in.StartLine, fold.ErrInvalid)
 		}
 		if m.FilePath != "" && m.Source == "file" {
-			src, err := c.doors.MemorySource(ctx, c.scope, slug, in.ID, in.StartLine, in.EndLine)
+			src, err := c.handlers.MemorySource(ctx, c.scope, slug, in.ID, in.StartLine, in.EndLine)
 			if err != nil {
 				return memoryGot{}, "", err
 			}
@@ -176,7 +176,7 @@ func listMemories(ctx context.Context, c *call, in inListMemories) (memoriesList
 		Source: in.Source, Type: in.Type, Author: in.Author, Tags: in.Tags, Q: in.Q, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
 		Limit: cmp.Or(in.Limit, 20), Cursor: in.Cursor,
 	}
-	list, err := c.doors.ListMemories(ctx, c.scope, slug, q)
+	list, err := c.handlers.ListMemories(ctx, c.scope, slug, q)
 	if err != nil {
 		return memoriesListed{}, "", err
 	}
@@ -187,7 +187,7 @@ func listMemories(ctx context.Context, c *call, in inListMemories) (memoriesList
 		}
 		// A shorter page, so that its cursor is right.
 		q.Limit = max(1, q.Limit/2)
-		if list, err = c.doors.ListMemories(ctx, c.scope, slug, q); err != nil {
+		if list, err = c.handlers.ListMemories(ctx, c.scope, slug, q); err != nil {
 			return memoriesListed{}, "", err
 		}
 	}

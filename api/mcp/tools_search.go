@@ -80,9 +80,9 @@ func search(ctx context.Context, c *call, tool string, in inSearchBase, req wire
 	var r wire.SearchReply
 	var err error
 	if in.AllProjects {
-		r, err = c.doors.SearchAll(ctx, c.scope, req)
+		r, err = c.handlers.SearchAll(ctx, c.scope, req)
 	} else if slug, err = c.project(ctx, in.Project); err == nil {
-		r, err = c.doors.Search(ctx, c.scope, slug, req)
+		r, err = c.handlers.Search(ctx, c.scope, slug, req)
 	}
 	if err != nil {
 		return found{}, "", err
@@ -228,7 +228,7 @@ func memoryContext(ctx context.Context, c *call, in inContext) (surroundings, st
 	if err != nil {
 		return surroundings{}, "", err
 	}
-	r, err := c.doors.Context(ctx, c.scope, slug, in.ID, wire.ContextRequest{Depth: cmp.Or(in.Depth, 1), Limit: cmp.Or(in.Limit, 20)})
+	r, err := c.handlers.Context(ctx, c.scope, slug, in.ID, wire.ContextRequest{Depth: cmp.Or(in.Depth, 1), Limit: cmp.Or(in.Limit, 20)})
 	if err != nil {
 		return surroundings{}, "", err
 	}

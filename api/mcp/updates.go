@@ -60,7 +60,7 @@ func (p *throttle) takeDue(now time.Time) []string {
 // Run notifies subscribers of changed resources, and all clients when the list of
 // resources changed, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	events := s.doors.Subscribe(ctx, fold.LocalScope(), 0)
+	events := s.handlers.Subscribe(ctx, fold.LocalScope(), 0)
 	p, last := newThrottle(), uint64(0)
 	tick := time.NewTicker(updateGap / 4)
 	defer tick.Stop()
@@ -72,7 +72,7 @@ func (s *Server) Run(ctx context.Context) error {
 				return nil
 			}
 			if !ok { // the subscription did not keep up: continue where it stopped
-				events = s.doors.Subscribe(ctx, fold.LocalScope(), last)
+				events = s.handlers.Subscribe(ctx, fold.LocalScope(), last)
 				continue
 			}
 			last = e.ID

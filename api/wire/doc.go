@@ -1,4 +1,4 @@
-// Package wire holds the requests and replies of foldwatch's two doors as JSON
+// Package wire holds the requests and replies of foldwatch's surfaces as JSON
 // bodies. Command line, REST and MCP share them, so that a field has one name
 // and one meaning everywhere.
 package wire

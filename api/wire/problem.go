@@ -12,7 +12,7 @@ import (
 // ErrNoDaemon says that nothing listens on the socket.
 var ErrNoDaemon = errors.New("foldwatch is not running")
 
-// What a request can be refused for before it reaches the doors.
+// What a request can be refused for before it reaches a handler.
 var (
 	ErrRateLimited = errors.New("too many requests")
 	ErrTooLarge    = errors.New("body is too large")

@@ -10,7 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Exit codes that no kind of error of the doors stands for; wire.Kinds has the
+// Exit codes that no kind of error of the handlers stands for; wire.Kinds has the
 // others.
 const (
 	exitOK       = 0

@@ -143,7 +143,7 @@ func listModels(st local.Settings, slug string) []listedModel {
 			continue
 		}
 		where := hostOf(p)
-		for _, o := range embed.Offers(p.Kind) {
+		for _, o := range embed.KnownModels(p.Kind) {
 			chosen := used.Provider == name && (used.Model == o.Model || used.Model == "" && cmpModel(p, o.Model))
 			out = append(out, listedModel{Name: name + "/" + o.Model, Kind: "at " + where, Dim: o.Dim, State: state(chosen, "asked over HTTP"), Note: o.Note})
 		}

@@ -34,11 +34,11 @@ func (h *Lease) Decay(ctx context.Context, in wire.DecayRequest) (wire.DecayRepl
 		return wire.DecayReply{}, err
 	}
 	out := wire.DecayReply{
-		Decayed: len(found.Items), Threshold: in.Threshold, Checked: found.Checked, Kept: found.Kept,
+		Decayed: len(found.Items), Threshold: in.Threshold, Checked: found.Checked, Kept: found.Linked,
 		Items: make([]wire.FadedMemory, 0, min(len(found.Items), fadedShown)),
 	}
 	for _, m := range found.Items[:min(len(found.Items), fadedShown)] {
-		f := wire.FadedMemory{ID: string(m.ID), Title: m.Title, Type: m.Type, Strength: m.Strength, UpdatedAt: m.Pulse.Updated, RetrievalCount: m.Access.Count}
+		f := wire.FadedMemory{ID: string(m.ID), Title: m.Title, Type: m.Type, Strength: m.Strength, UpdatedAt: m.Stats.Updated, RetrievalCount: m.Access.Count}
 		if last := m.Access.Last; !last.IsZero() {
 			f.LastAccessed = &last
 		}

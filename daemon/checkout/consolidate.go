@@ -65,7 +65,7 @@ func (w worker) consolidateLater(ctx context.Context, st *Stores) error {
 	if to <= at.Seq {
 		return nil
 	}
-	ids, _, _, err := st.Index.WrittenPart(ctx, at.Seq, to, 1)
+	ids, _, _, err := st.Index.WrittenPage(ctx, at.Seq, to, 1)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (w worker) doConsolidate(ctx context.Context, st *Stores) error {
 		return err
 	}
 	m := st.Vectors.Serving()
-	ids, upTo, more, err := st.Index.WrittenPart(ctx, at.Seq, m.Index.Seq(), consolidateMost)
+	ids, upTo, more, err := st.Index.WrittenPage(ctx, at.Seq, m.Index.Seq(), consolidateMost)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func AcquireAny(ctx context.Context, cos []*Checkout) (*Lease, error) {
 }
 
 // Lend hands out the way to search the stores, which stay held.
-func (h *Lease) Lend(context.Context) (*recall.Door, func(), error) {
+func (h *Lease) Lend(context.Context) (*recall.Service, func(), error) {
 	return h.Recall, func() {}, nil
 }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// Stores are the derived stores of one checkout, opened, and the two doors to
-// them.
+// Stores are the derived stores of one checkout, opened, and the two services on
+// them: the way out and the way in.
 type Stores struct {
 	*RepoHandle
 	Index   *index.DB
 	Text    *textindex.Index
-	Recall  *recall.Door
-	Writes  *remember.Door
+	Recall  *recall.Service
+	Writes  *remember.Service
 	Vectors embedding.Set
 }
 

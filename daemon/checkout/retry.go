@@ -25,7 +25,7 @@ func (w worker) watchFailures(ctx context.Context, st *Stores, tried bool) {
 // doRetry reads again what an attempt failed on.
 func (w worker) doRetry(ctx context.Context, st *Stores, j work.Job) error {
 	if p, ok := w.Cutter.(*chunker.Pool); ok && j.Task.All {
-		p.Forgive()
+		p.ForgetFailures()
 	}
 	defer w.endProgress()
 	r, err := st.Ingest.Retry(ctx, j.Task.All, w.watched())

@@ -39,7 +39,7 @@ func openDerived(ctx context.Context, co *Checkout) (_ *Stores, err error) {
 		return st, err
 	}
 	cut, _ := co.cutting()
-	if _, err := st.Index.Recut(ctx, ingest.IndexRules(cut)); err != nil {
+	if _, err := st.Index.SetChunkRules(ctx, ingest.IndexRules(cut)); err != nil {
 		return st, err
 	}
 	words, vectors := filepath.Join(dir, wordsDir), filepath.Join(dir, vectorsDir)
@@ -90,7 +90,7 @@ func matchGeneration(ctx context.Context, co *Checkout, generation, dir string) 
 	return co.Shared.State.SetNote(ctx, co.Record.Key, "generation", generation)
 }
 
-// attach gives the stores to the rest of the checkout and opens the doors.
+// attach gives the stores to the rest of the checkout and opens the services on them.
 func (st *Stores) attach(co *Checkout, k *RepoHandle) {
 	st.RepoHandle = k
 	k.Ingest.Attach(st.Index, st.Text)

@@ -30,7 +30,7 @@ type trial struct {
 }
 
 // tryAll scores the questions with each weight; too few are not asked.
-func tryAll(ctx context.Context, door *recall.Door, m *embedding.Vectors, questions []eval.Query) ([]trial, error) {
+func tryAll(ctx context.Context, door *recall.Service, m *embedding.Vectors, questions []eval.Query) ([]trial, error) {
 	out := make([]trial, len(questions))
 	texts := make([]string, len(questions))
 	for i, q := range questions {
@@ -56,7 +56,7 @@ func tryAll(ctx context.Context, door *recall.Door, m *embedding.Vectors, questi
 
 // tryWeights scores one question with each weight. The channel of past commits is
 // left out: it knows the answer.
-func tryWeights(ctx context.Context, door *recall.Door, q eval.Query) ([]float64, error) {
+func tryWeights(ctx context.Context, door *recall.Service, q eval.Query) ([]float64, error) {
 	req := wire.SearchRequest{Query: q.Text, Source: "file", ChunksFirst: !q.Files()}
 	found, err := door.Candidates(ctx, req, recall.Channels{recall.Words, recall.Vectors})
 	if err != nil {

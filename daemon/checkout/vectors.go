@@ -96,8 +96,8 @@ func (co *Checkout) removeStaleVectors(m *embedding.Vectors) {
 }
 
 // Searching is what searches use of m.
-func (co *Checkout) Searching(m *embedding.Vectors) recall.Meaning {
-	by := recall.Meaning{Vectors: m.Index, Embed: co.patient(m)}
+func (co *Checkout) Searching(m *embedding.Vectors) recall.Model {
+	by := recall.Model{Vectors: m.Index, Embed: co.patient(m)}
 	if _, fixed := co.Models.Config(co.Record.Slug).Embedding.FixedWeight(); m.Spec == embedding.BuiltinProvider && !fixed {
 		return by // with the committed table
 	}

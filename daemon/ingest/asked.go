@@ -62,7 +62,7 @@ func (in *Ingester) refreshImports(ctx context.Context, changed []string, told [
 		fresh[id] = true
 	}
 	var ids []fold.ID
-	err := in.Index.EachAsked(ctx, func(id fold.ID, record []byte) error {
+	err := in.Index.EachLookups(ctx, func(id fold.ID, record []byte) error {
 		if fresh[id] {
 			return nil
 		}

@@ -250,13 +250,13 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		}
 		todo, names = append(todo, more...), append(names, more...)
 	}
-	casing := disk.Casing{Root: in.root}
+	casing := disk.CaseFinder{Root: in.root}
 	for _, p := range unknown {
 		if len(dirs) > 0 && in.Tracked.Has(p) { // just now
 			came = append(came, p)
 			continue
 		}
-		if casing.Lost(p) { // where case does not count, git goes by the name it knows
+		if casing.Ignored(p) { // where case does not count, git goes by the name it knows
 			if twin := in.Tracked.Twin(p); twin != "" {
 				todo = append(todo, twin)
 				continue

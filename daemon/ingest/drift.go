@@ -42,7 +42,7 @@ func (in *Ingester) Drift(ctx context.Context, x *index.DB, text *textindex.Inde
 	for more := true; more; {
 		var ids []fold.ID
 		var err error
-		if ids, _, seq, more, err = x.ChangedPart(ctx, seq, driftPart); err != nil {
+		if ids, _, seq, more, err = x.ChangedPage(ctx, seq, driftPart); err != nil {
 			return d, err
 		}
 		d.Memories += len(ids)

@@ -39,7 +39,7 @@ const loadFiles = 6
 // nil, says that one does.
 func (in *Ingester) Embed(ctx context.Context, waits func() bool, tell progress.Func) (bool, error) {
 	seq := in.Vectors.Seq()
-	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
+	ids, gone, upTo, more, err := in.Index.ChangedPage(ctx, seq, embedMost)
 	if err != nil || upTo <= seq {
 		return false, err
 	}

@@ -29,7 +29,7 @@ type stat struct {
 // same reports whether a file is certainly the one the manifest knows. One that
 // was written while it was read carries the time -1 and never is.
 func (s stat) same(size, mtime int64, inode uint64) bool {
-	return s.mtime == mtime && s.size == size && s.inode == inode && !s.state.Again()
+	return s.mtime == mtime && s.size == size && s.inode == inode && !s.state.MustReread()
 }
 
 // stats are the manifest of fold/, or of source, in the order of the paths. They

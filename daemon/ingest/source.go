@@ -229,7 +229,7 @@ func (in *Ingester) sourceChange(ctx context.Context, pr *cut.File, rows map[fol
 	}
 	m, asked := in.described(ctx, pr)
 	row := index.Row{Memory: *m, Described: "index"}
-	c.Memory, c.Asked, c.Links, c.SetLinks = &row, asked, m.Links, true
+	c.Memory, c.Lookups, c.Links, c.SetLinks = &row, asked, m.Links, true
 	return c
 }
 

@@ -89,7 +89,7 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 			filter textindex.Filter
 			want   int
 		}{{textindex.Filter{After: at}, n}, {textindex.Filter{Before: at}, 0}, {textindex.Filter{Before: at.Add(1)}, n}, {textindex.Filter{After: at.Add(1)}, 0}} {
-			ids, err := in.Text.Passing(t.Context(), f.filter)
+			ids, err := in.Text.MatchingMemories(t.Context(), f.filter)
 			if err != nil || len(ids) != f.want {
 				t.Errorf("state %d of %s: %d files of %s to %s, %v, want %d", s, at.Format(time.DateOnly), len(ids),
 					f.filter.After.Format(time.DateTime), f.filter.Before.Format(time.DateTime), err, f.want)

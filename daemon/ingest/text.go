@@ -127,7 +127,7 @@ func (in *Ingester) CatchUp(ctx context.Context, tell progress.Func) error {
 	const part = 256
 	for done := 0; ; {
 		seq := in.Text.Seq()
-		ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, part)
+		ids, gone, upTo, more, err := in.Index.ChangedPage(ctx, seq, part)
 		if err != nil || upTo <= seq {
 			return err
 		}

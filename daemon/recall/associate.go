@@ -54,7 +54,7 @@ type similarityKey struct {
 	id      fold.ID
 	seq     int64 // of the index
 	words   int64 // seq of the text index, which follows that of the index
-	model   *Meaning
+	model   *Model
 	vectors int64 // seq of the vectors, where they count
 }
 
@@ -66,7 +66,7 @@ type association struct {
 }
 
 // associations returns the associations of the memory id, the closest first.
-func (s *Door) associations(ctx context.Context, id fold.ID) ([]association, error) {
+func (s *Service) associations(ctx context.Context, id fold.ID) ([]association, error) {
 	own, err := s.similarities(ctx, id)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func associate(id fold.ID, l, back similarity) association {
 }
 
 // similarities returns the few memories whose chunks are most similar to those of id.
-func (s *Door) similarities(ctx context.Context, id fold.ID) ([]similarity, error) {
+func (s *Service) similarities(ctx context.Context, id fold.ID) ([]similarity, error) {
 	m := s.model.Load()
 	key := similarityKey{id: id, words: s.Text.Seq(), model: m}
 	if m.cosineWeight() > 0 {
@@ -135,7 +135,7 @@ func (s *Door) similarities(ctx context.Context, id fold.ID) ([]similarity, erro
 }
 
 // compare computes the similarities of one memory.
-func (s *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]similarity, error) {
+func (s *Service) compare(ctx context.Context, id fold.ID, m *Model) ([]similarity, error) {
 	rows, err := s.Index.Memories(ctx, []fold.ID{id})
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]similarit
 
 // passages returns the chunks of a memory with their texts; the whole text of a memory
 // without chunks.
-func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []textindex.Passage, error) {
+func (s *Service) passages(ctx context.Context, row index.Row) ([]chunkEnd, []textindex.Passage, error) {
 	chunks, err := s.Index.ChunksOf(ctx, []fold.ID{row.ID})
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +212,7 @@ func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []texti
 }
 
 // dropLinked removes the memories that id is linked with already.
-func (s *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]similarity) error {
+func (s *Service) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]similarity) error {
 	out, in, err := s.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (s *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]sim
 // choose takes the best few of found, which is sorted. Files of one folder and memories
 // of one session are similar anyway: at most one of them is chosen, if it is much closer
 // than the others. One chunk, such as a licence, may not make all of them.
-func (s *Door) choose(ctx context.Context, row index.Row, found []similarity) ([]similarity, error) {
+func (s *Service) choose(ctx context.Context, row index.Row, found []similarity) ([]similarity, error) {
 	ids := make([]fold.ID, len(found))
 	for i, l := range found {
 		ids[i] = l.to
@@ -275,7 +275,7 @@ func locality(row index.Row) string {
 }
 
 // placeEnds sets the chunks that were found, from their keys.
-func (s *Door) placeEnds(ctx context.Context, found []similarity) error {
+func (s *Service) placeEnds(ctx context.Context, found []similarity) error {
 	var ids []string
 	var owners []fold.ID
 	for _, l := range found {
@@ -297,7 +297,7 @@ func (s *Door) placeEnds(ctx context.Context, found []similarity) error {
 }
 
 // wireAssociation returns a as seen from the memory id; rows have both memories.
-func (s *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
+func (s *Service) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
 	direction, other := "out", a.To
 	if a.To == id {
 		direction, other = "in", a.From
@@ -325,7 +325,7 @@ func (s *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index
 }
 
 // associatedLinks returns the associations of the memory id for a reply.
-func (s *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
+func (s *Service) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
 	found, err := s.associations(ctx, id)
 	if err != nil || len(found) == 0 {
 		return nil, err

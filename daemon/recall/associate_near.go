@@ -18,7 +18,7 @@ const (
 
 // cosineWeight returns the measured weight of a cosine between chunks. Cosines of the
 // built-in embedder count nothing here.
-func (m *Meaning) cosineWeight() float64 {
+func (m *Model) cosineWeight() float64 {
 	if m.Weights == nil {
 		return 0
 	}
@@ -27,7 +27,7 @@ func (m *Meaning) cosineWeight() float64 {
 
 // addVectorSimilarities adds chunks with a close vector to those that share rare words,
 // as far as cosines count for this model.
-func addVectorSimilarities(m *Meaning, id fold.ID, ends []chunkEnd, alike [][]textindex.Alike) {
+func addVectorSimilarities(m *Model, id fold.ID, ends []chunkEnd, alike [][]textindex.Alike) {
 	w := m.cosineWeight()
 	if w <= 0 {
 		return

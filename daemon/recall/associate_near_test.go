@@ -38,7 +38,7 @@ func TestNearChunksAreAlikeByTheirWeight(t *testing.T) {
 	}
 	ends := []chunkEnd{{key: "c:own"}}
 	alike := [][]textindex.Alike{words()}
-	addVectorSimilarities(&Meaning{Weights: &rank.Vectors{}}, "o", ends, alike) // asks no index
+	addVectorSimilarities(&Model{Weights: &rank.Vectors{}}, "o", ends, alike) // asks no index
 	if len(alike[0]) != 2 || alike[0][0].Share != .5 {
 		t.Errorf("cosines that count nothing change %+v", alike[0])
 	}
@@ -64,7 +64,7 @@ func TestVectorsTieWhatSharesNoWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	alike := [][]textindex.Alike{nil, nil}
-	addVectorSimilarities(&Meaning{Vectors: x, Weights: &rank.Vectors{Part: .5}}, "o", []chunkEnd{{key: "c:own"}, {key: "c:unknown"}}, alike)
+	addVectorSimilarities(&Model{Vectors: x, Weights: &rank.Vectors{Part: .5}}, "o", []chunkEnd{{key: "c:own"}, {key: "c:unknown"}}, alike)
 	if len(alike[0]) == 0 || alike[0][0].Memory != "n" || alike[0][0].Share < minSimilarity || len(alike[1]) != 0 {
 		t.Errorf("alike are %+v", alike)
 	}

@@ -56,7 +56,7 @@ type Found struct {
 
 // Candidates returns what the channels find for req, before it is ranked. Weights are
 // measured and fitted on it.
-func (s *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels Channels) (Found, error) {
+func (s *Service) Candidates(ctx context.Context, req wire.SearchRequest, channels Channels) (Found, error) {
 	f, err := checkSearch(&req)
 	if err != nil {
 		return Found{}, fmt.Errorf("search: %w", err)
@@ -70,7 +70,7 @@ func (s *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels 
 }
 
 // locate returns the places of the candidates, by their keys.
-func (s *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place, error) {
+func (s *Service) locate(ctx context.Context, c rank.Candidates) (map[string]Place, error) {
 	at := map[string]Place{}
 	var chunkIDs []string
 	var owners []fold.ID

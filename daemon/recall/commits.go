@@ -38,7 +38,7 @@ type commitIndex struct {
 
 // load returns the index of the commits up to the newest one that was read; nil if none
 // was.
-func (p *commitHistory) load(ctx context.Context, d *Door) (*commitIndex, error) {
+func (p *commitHistory) load(ctx context.Context, d *Service) (*commitIndex, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	tip, err := d.Index.CommitsTip(ctx)
@@ -86,7 +86,7 @@ func indexCommits(slug string, commits []index.Commit) *commitIndex {
 // their files, with the square of the similarity as weight; besides, the subjects of all
 // commits of a file are compared with the question. It returns the commits that voted, the
 // most similar first. Files that are not indexed, or do not pass the filter, get nothing.
-func (s *Door) votes(ctx context.Context, query string, f textindex.Filter, c *rank.Candidates) ([]commitVote, error) {
+func (s *Service) votes(ctx context.Context, query string, f textindex.Filter, c *rank.Candidates) ([]commitVote, error) {
 	t, err := s.history.load(ctx, s)
 	if err != nil || t == nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Door) votes(ctx context.Context, query string, f textindex.Filter, c *r
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	allowed, err := s.Text.Passing(ctx, f)
+	allowed, err := s.Text.MatchingMemories(ctx, f)
 	if err != nil {
 		return nil, err
 	}

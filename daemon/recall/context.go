@@ -20,7 +20,7 @@ const (
 // Context returns the memory id with its surroundings: linked memories in both
 // directions, breadth first and each once, then the nearest in meaning that are not
 // linked.
-func (s *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
+func (s *Service) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
 	if req.Depth <= 0 {
 		req.Depth = 1
 	}
@@ -61,7 +61,7 @@ type step struct {
 }
 
 // walk follows the links breadth first, written ones before derived ones.
-func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+func (s *Service) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
 	frontier := []fold.ID{start}
 	for depth := 1; depth <= req.Depth && len(frontier) > 0; depth++ {
 		steps, err := s.steps(ctx, frontier, seen)
@@ -105,7 +105,7 @@ func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 
 // steps returns the memories that the links of frontier lead to, without those in seen,
 // to which it adds them.
-func (s *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
+func (s *Service) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
 	out, in, err := s.Index.LinksOf(ctx, frontier)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]b
 }
 
 // associatedSteps is steps for associations.
-func (s *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
+func (s *Service) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
 	links, err := s.associatedLinks(ctx, id)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID
 }
 
 // addSimilar adds the memories nearest in meaning that are not linked.
-func (s *Door) addSimilar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+func (s *Service) addSimilar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
 	m := s.model.Load()
 	v, ok := m.Vectors.Vector("m:" + string(id))
 	if !ok {
@@ -181,7 +181,7 @@ func (s *Door) addSimilar(ctx context.Context, id fold.ID, seen map[fold.ID]bool
 }
 
 // TaskContext returns what helps with a task, ranked, with a reason for each item.
-func (s *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
+func (s *Service) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
 	if req.Limit <= 0 {
 		req.Limit = contextDefault
 	}
@@ -232,7 +232,7 @@ func taskItem(res wire.SearchResult) wire.TaskContextItem {
 
 // linkedToTask adds memories that the three best results have written links to: decisions
 // and commits that give reasons.
-func (s *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
+func (s *Service) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
 	for _, top := range reply.Context[:min(3, len(reply.Context))] {
 		links, err := s.storedLinks(ctx, fold.ID(top.ID))
 		if err != nil {

@@ -74,7 +74,7 @@ func (q *search) explainFilters(ctx context.Context, reply *wire.SearchReply) er
 	}
 	reply.Filters = make([]wire.FilterEffect, len(filters))
 	var mu sync.Mutex // guards reply.Filters
-	err := eachService(ctx, q.checkouts, func(int) bool { return true }, func(ctx context.Context, _ int, s *Door) error {
+	err := eachService(ctx, q.checkouts, func(int) bool { return true }, func(ctx context.Context, _ int, s *Service) error {
 		effects, err := s.filterEffects(ctx, q.req.Query, filters)
 		if err != nil {
 			return fmt.Errorf("filters of a search of %s: %w", s.Slug, err)
@@ -120,7 +120,7 @@ func (w *askedWord) wire(p *wordOccurrence) wire.QueryWord {
 }
 
 // filterEffects returns what each of the filters alone does to what a query finds.
-func (s *Door) filterEffects(ctx context.Context, query string, filters []singleFilter) ([]wire.FilterEffect, error) {
+func (s *Service) filterEffects(ctx context.Context, query string, filters []singleFilter) ([]wire.FilterEffect, error) {
 	hits, err := s.Text.Search(ctx, textindex.Query{Text: query, Limit: candidates})
 	if err != nil {
 		return nil, err
@@ -132,13 +132,13 @@ func (s *Door) filterEffects(ctx context.Context, query string, filters []single
 	out := make([]wire.FilterEffect, len(filters))
 	for i, o := range filters {
 		e := wire.FilterEffect{Name: o.name, Value: o.value}
-		passing, err := s.Text.Passing(ctx, o.filter)
+		passing, err := s.Text.MatchingMemories(ctx, o.filter)
 		if err != nil {
 			return nil, err
 		}
 		if passing == nil { // it lets everything pass
 			out[i] = e
-			all, err := s.Text.Passing(ctx, textindex.Filter{After: time.Unix(0, 1)})
+			all, err := s.Text.MatchingMemories(ctx, textindex.Filter{After: time.Unix(0, 1)})
 			if err != nil {
 				return nil, err
 			}
@@ -162,7 +162,7 @@ func (s *Door) filterEffects(ctx context.Context, query string, filters []single
 }
 
 // knownFilterValues returns values that memories have for the filter o, which none passes.
-func (s *Door) knownFilterValues(ctx context.Context, o singleFilter) ([]string, error) {
+func (s *Service) knownFilterValues(ctx context.Context, o singleFilter) ([]string, error) {
 	if o.field != noField {
 		all, err := s.Text.Values(ctx, o.field)
 		all = mostSimilarFirst(o.value, all)

@@ -19,13 +19,13 @@ type FadedMemory struct {
 	Type     string
 	Strength float64
 	Access   state.Access
-	Pulse    index.Stats
+	Stats    index.Stats
 }
 
 // Faded lists the faded memories among those that agents and people wrote.
 type Faded struct {
 	Checked int           // how many memories were checked
-	Kept    int           // have faded, but a memory that has not links to them
+	Linked  int           // have faded, but a memory that has not links to them
 	Items   []FadedMemory // weakest first
 }
 
@@ -34,7 +34,7 @@ type Faded struct {
 // goes with its file, a commit stays in the history, and a note made by hand belongs to
 // its writer. A memory that one above the threshold links to is not returned, so that no
 // link is left dangling.
-func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
+func (s *Service) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	var out Faded
 	rows := map[fold.ID]*FadedMemory{}
 	err := s.Index.EachMemory(ctx, func(r index.Row) error {
@@ -43,7 +43,7 @@ func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 		}
 		out.Checked++
 		if !r.Pinned {
-			rows[r.ID] = &FadedMemory{ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Pulse: index.Stats{Type: r.Type, Updated: r.UpdatedAt}}
+			rows[r.ID] = &FadedMemory{ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Stats: index.Stats{Type: r.Type, Updated: r.UpdatedAt}}
 		}
 		return nil
 	})
@@ -62,7 +62,7 @@ func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	for i, id := range ids {
 		m := rows[id]
 		m.Access = access[i]
-		m.Strength = rank.Strength(now, m.Pulse.Updated, m.Access.Last, m.Access.Count, halfLifeOf(own, m.Type), false)
+		m.Strength = rank.Strength(now, m.Stats.Updated, m.Access.Last, m.Access.Count, halfLifeOf(own, m.Type), false)
 		if m.Strength >= threshold {
 			delete(rows, id)
 		}
@@ -71,7 +71,7 @@ func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	if err := s.keepLinked(ctx, rows); err != nil {
 		return out, err
 	}
-	out.Kept = faded - len(rows)
+	out.Linked = faded - len(rows)
 	for _, m := range rows {
 		out.Items = append(out.Items, *m)
 	}
@@ -83,7 +83,7 @@ func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 
 // keepLinked removes from faded each memory that one outside of it links to, and again
 // those that the removed ones link to.
-func (s *Door) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
+func (s *Service) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
 	ids := make([]fold.ID, 0, len(faded))
 	for id := range faded {
 		ids = append(ids, id)

@@ -37,7 +37,7 @@ type projectResult struct {
 
 // gather asks all channels of one checkout: words, vectors and past commits side by
 // side. Strengths are those at the time now.
-func (s *Door) gather(ctx context.Context, req wire.SearchRequest, words []askedWord, f textindex.Filter, channels Channels, now time.Time) (projectResult, error) {
+func (s *Service) gather(ctx context.Context, req wire.SearchRequest, words []askedWord, f textindex.Filter, channels Channels, now time.Time) (projectResult, error) {
 	p := projectResult{
 		slug: s.Slug, strengthWeight: s.StrengthWeight(), weights: s.model.Load().weights(), fusion: s.Fusion, touch: s.TouchOnSearch,
 	}
@@ -48,7 +48,7 @@ func (s *Door) gather(ctx context.Context, req wire.SearchRequest, words []asked
 	buffer := hitBuffers.Get().(*[]textindex.Hit)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		hits, forms, err = s.Text.Find(gctx, textindex.Query{Text: req.Query, Synonyms: synonyms(s.Lexicon, req.Query), Filter: f, Limit: candidates, Room: *buffer})
+		hits, forms, err = s.Text.Find(gctx, textindex.Query{Text: req.Query, Synonyms: synonyms(s.Lexicon, req.Query), Filter: f, Limit: candidates, Buffer: *buffer})
 		return err
 	})
 	if s.searchesVectors(channels) {
@@ -165,13 +165,13 @@ func synonyms(t *embed.Table, question string) []textindex.Synonym {
 const minCosine = 0.3
 
 // near returns the nearest documents of the vector index that pass the filter.
-func (s *Door) near(ctx context.Context, query string, f textindex.Filter) ([]vecindex.Hit, error) {
+func (s *Service) near(ctx context.Context, query string, f textindex.Filter) ([]vecindex.Hit, error) {
 	m := s.model.Load()
 	vecs, err := m.Embed.Embed(ctx, []string{query}, embed.Query)
 	if err != nil || len(vecs) == 0 || vecs[0] == nil {
 		return []vecindex.Hit{}, err
 	}
-	allowed, err := s.Text.Passing(ctx, f)
+	allowed, err := s.Text.MatchingMemories(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Door) near(ctx context.Context, query string, f textindex.Filter) ([]ve
 
 // addPlaces sets the places of chunks in their files, so that the ranker knows which
 // ones are neighbours. Files with a single found chunk need none.
-func (s *Door) addPlaces(ctx context.Context, c *rank.Candidates) error {
+func (s *Service) addPlaces(ctx context.Context, c *rank.Candidates) error {
 	found := make(map[fold.ID][]string, len(c.Chunks))
 	for _, h := range c.Chunks {
 		found[h.Memory] = append(found[h.Memory], strings.TrimPrefix(h.Key, "c:"))
@@ -214,7 +214,7 @@ func (s *Door) addPlaces(ctx context.Context, c *rank.Candidates) error {
 var proseLanguages = map[string]bool{"markdown": true, "text": true, "html": true}
 
 // addStrengths sets the strength of each candidate, and which of them are prose.
-func (s *Door) addStrengths(ctx context.Context, now time.Time, c *rank.Candidates) error {
+func (s *Service) addStrengths(ctx context.Context, now time.Time, c *rank.Candidates) error {
 	c.Strength = map[fold.ID]float64{}
 	var ids []fold.ID
 	add := func(id fold.ID) {

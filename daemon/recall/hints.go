@@ -24,7 +24,7 @@ const afterwards = 7 * 24 * time.Hour
 // addHints tells the ranker what a question says, beside its words, of memories of
 // sessions: the person and the time it names, and links to the best results. It reads
 // nothing if there is no memory of a session.
-func (s *Door) addHints(ctx context.Context, query string, now time.Time, c *rank.Candidates) error {
+func (s *Service) addHints(ctx context.Context, query string, now time.Time, c *rank.Candidates) error {
 	var ids []fold.ID
 	for _, h := range c.Memories {
 		if strings.HasPrefix(c.Places[h.Key].Group, inSession) {
@@ -47,7 +47,7 @@ const linkHintResults = 3
 
 // addLinkHints marks the candidates that a written link connects with one of the best
 // results.
-func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
+func (s *Service) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	best := slices.Clone(c.Memories)
 	slices.SortFunc(best, func(a, b rank.Hit) int {
 		return cmp.Or(cmp.Compare(b.Fielded, a.Fielded), cmp.Compare(a.Key, b.Key))

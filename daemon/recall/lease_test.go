@@ -21,11 +21,11 @@ func TestDoorsAreOpenedSomeAtATime(t *testing.T) {
 	var asked []int
 	inside, most := 0, 0
 	full := make(chan struct{})
-	var doors []Lender
+	var checkouts []Checkout
 	for i := range many {
-		doors = append(doors, Lender{
+		checkouts = append(checkouts, Checkout{
 			Ready: func() bool { return slices.Contains(ready, i) },
-			Lend: func(context.Context) (*Door, func(), error) {
+			Acquire: func(context.Context) (*Service, func(), error) {
 				mu.Lock()
 				asked = append(asked, i)
 				inside++
@@ -46,12 +46,12 @@ func TestDoorsAreOpenedSomeAtATime(t *testing.T) {
 			},
 		})
 	}
-	reply, err := SearchAll(t.Context(), doors, wire.SearchRequest{Query: "emu"}, nil, nil)
+	reply, err := SearchAll(t.Context(), checkouts, wire.SearchRequest{Query: "emu"}, nil, nil)
 	if err != nil || len(reply.Results) != 0 {
 		t.Errorf("a search of what cannot be opened: %+v, %v", reply, err)
 	}
 	if most != maxLeases {
-		t.Errorf("%d doors were open at once, want %d", most, maxLeases)
+		t.Errorf("%d checkouts were open at once, want %d", most, maxLeases)
 	}
 	first := slices.Sorted(slices.Values(asked[:len(ready)]))
 	if !slices.Equal(first, ready) {
@@ -68,15 +68,15 @@ func TestASearchThatEndsOpensNoMoreDoors(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var doors []Lender
+	var checkouts []Checkout
 	for range 3 * maxLeases {
-		doors = append(doors, Lender{Lend: func(ctx context.Context) (*Door, func(), error) {
+		checkouts = append(checkouts, Checkout{Acquire: func(ctx context.Context) (*Service, func(), error) {
 			cancel()
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
 		}})
 	}
-	if _, err := SearchAll(ctx, doors, wire.SearchRequest{Query: "emu"}, nil, nil); !errors.Is(err, context.Canceled) {
+	if _, err := SearchAll(ctx, checkouts, wire.SearchRequest{Query: "emu"}, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search that was given up returns %v", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// A Meaning is an embedding model with the index of its vectors, and how much its
+// A Model is an embedding model with the index of its vectors, and how much its
 // cosines count.
-type Meaning struct {
+type Model struct {
 	Vectors *vecindex.Index
 	Embed   embed.Embedder
 	// Weights are the measured weights of a cosine in a score, see [rank.Weights]. Nil
@@ -23,10 +23,10 @@ type Meaning struct {
 
 // Use makes m the model of all searches that begin from now on. The index of the model
 // before must stay open for searches that run.
-func (s *Door) Use(m Meaning) { s.model.Store(&m) }
+func (s *Service) Use(m Model) { s.model.Store(&m) }
 
 // weights returns the committed weights with the measured ones of a cosine.
-func (m Meaning) weights() rank.Weights {
+func (m Model) weights() rank.Weights {
 	w := rank.DefaultWeights()
 	if m.Weights != nil {
 		w.SetVectors(*m.Weights)
@@ -36,7 +36,7 @@ func (m Meaning) weights() rank.Weights {
 
 // searchesVectors reports whether a search asks the vector index. Vectors of the built-in
 // embedder only help to order what words found: alone they find little (retrieval.md 1.6).
-func (s *Door) searchesVectors(channels Channels) bool {
+func (s *Service) searchesVectors(channels Channels) bool {
 	if m := s.model.Load(); m.Weights != nil {
 		return m.Weights.Any() || slices.Contains(channels, Vectors)
 	}
@@ -45,7 +45,7 @@ func (s *Door) searchesVectors(channels Channels) bool {
 
 // cosines returns the cosines of the chunks among hits, by the built-in embedder; none if
 // another model is in use, whose vectors were searched.
-func (s *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
+func (s *Service) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
 	m := s.model.Load()
 	if m.Weights != nil {
 		return nil, nil

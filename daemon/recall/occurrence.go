@@ -104,7 +104,7 @@ func (w *askedWord) nameOccurrence(occurs []textindex.Occurrence, parts uint64, 
 
 // wordOccurrences returns where the words of a question occur in this project. Past
 // commits are only read if the text index lacks one of the words.
-func (s *Door) wordOccurrences(ctx context.Context, words []askedWord, occurs []textindex.Occurrence) ([]wordOccurrence, error) {
+func (s *Service) wordOccurrences(ctx context.Context, words []askedWord, occurs []textindex.Occurrence) ([]wordOccurrence, error) {
 	at := occurrencesOf(words, occurs, nil)
 	if !slices.ContainsFunc(at, func(p wordOccurrence) bool { return p.at == absent }) {
 		return at, nil

@@ -20,11 +20,11 @@ const maxPlaces = 200_000
 // maxOrders is how many searches Kept stores: 4 MB of keys and headers.
 const maxOrders = 10_000
 
-// Kept stores the order of the results of recent searches as it was on their first
+// ResultOrders stores the order of the results of recent searches as it was on their first
 // page. Later pages follow that order, since each write changes how rare a word is and
 // with it all scores. The least recently used searches are forgotten first. Nil stores
 // nothing. Safe for concurrent use.
-type Kept struct {
+type ResultOrders struct {
 	mu     sync.Mutex // guards orders
 	orders lru.Cache[orderKey, []place]
 }
@@ -66,7 +66,7 @@ func (p place) ranked(several bool) rank.Ranked {
 
 // apply returns ranked, the results of a search of so many checkouts, in the order that
 // is stored under key, and whether there is one.
-func (k *Kept) apply(key orderKey, ranked []rank.Ranked, checkouts int) ([]rank.Ranked, bool) {
+func (k *ResultOrders) apply(key orderKey, ranked []rank.Ranked, checkouts int) ([]rank.Ranked, bool) {
 	if k == nil {
 		return ranked, false
 	}
@@ -96,7 +96,7 @@ func (k *Kept) apply(key orderKey, ranked []rank.Ranked, checkouts int) ([]rank.
 
 // begin stores the order of a search whose first page is about to be shown. It returns c
 // with a time that makes its key unique, and whether the order was stored.
-func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ranked) (wire.SearchCursor, bool) {
+func (k *ResultOrders) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ranked) (wire.SearchCursor, bool) {
 	if k == nil {
 		return c, false
 	}
@@ -111,7 +111,7 @@ func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ra
 }
 
 // replace stores a new order for a search that began before, and reports whether it did.
-func (k *Kept) replace(key orderKey, ranked []rank.Ranked) bool {
+func (k *ResultOrders) replace(key orderKey, ranked []rank.Ranked) bool {
 	if k == nil {
 		return false
 	}
@@ -123,7 +123,7 @@ func (k *Kept) replace(key orderKey, ranked []rank.Ranked) bool {
 
 // put is called with mu held. Less than two places have no order, so that clients who
 // invent cursors of searches that find nothing fill no memory.
-func (k *Kept) put(key orderKey, ranked []rank.Ranked) bool {
+func (k *ResultOrders) put(key orderKey, ranked []rank.Ranked) bool {
 	if len(ranked) < 2 {
 		return false
 	}

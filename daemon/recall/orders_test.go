@@ -40,7 +40,7 @@ func sumOf(i int) (of [sha256.Size]byte) {
 func TestKeptOrder(t *testing.T) {
 	t.Parallel()
 	for _, checkouts := range []int{1, 3} {
-		var k Kept
+		var k ResultOrders
 		at := time.UnixMilli(1000)
 		was := ranking(checkouts, 9)
 		of := sumOf(7)
@@ -76,7 +76,7 @@ func TestKeptOrder(t *testing.T) {
 // TestKeptIsBounded begins many searches, and goes on with the first all the time.
 func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
-	var k Kept
+	var k ResultOrders
 	ranked := ranking(1, 1000)
 	first, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(1), ranked)
 	second, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(2), ranked)
@@ -94,7 +94,7 @@ func TestKeptIsBounded(t *testing.T) {
 // TestInventedCursorsLeaveLittle goes on with searches at times that nobody began one.
 func TestInventedCursorsLeaveLittle(t *testing.T) {
 	t.Parallel()
-	var k Kept
+	var k ResultOrders
 	for i := range 3 * maxOrders {
 		for n := range 2 {
 			if k.replace(orderKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {

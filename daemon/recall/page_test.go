@@ -12,7 +12,7 @@ import (
 // or not there was anything to show.
 func TestCursorsCountPlaces(t *testing.T) {
 	t.Parallel()
-	page := ranking(2, 4) // of 10; at doors 0, 1, 0, 1
+	page := ranking(2, 4) // of 10; at checkouts 0, 1, 0, 1
 	of := func(places ...int) []map[fold.ID]wire.SearchResult {
 		shown := []map[fold.ID]wire.SearchResult{{}, {}}
 		for _, n := range places {
@@ -36,7 +36,7 @@ func TestCursorsCountPlaces(t *testing.T) {
 		"all gone, ranked anew":   {of(), false, 4, 7},
 		"a door away":             {away, true, 0, 7},
 		"a door away, anew":       {away, false, 0, 7},
-		"all doors away, at last": {make([]map[fold.ID]wire.SearchResult, 2), true, 0, 7},
+		"all checkouts away, at last": {make([]map[fold.ID]wire.SearchResult, 2), true, 0, 7},
 	} {
 		c, reply := wire.SearchCursor{Offset: 3, At: time.UnixMilli(1)}, wire.SearchReply{}
 		gone := missingFrom(page, tc.shown)

@@ -36,7 +36,7 @@ var primeParts = []struct {
 // Prime completes out, which has the state of the project, with the memories that an
 // agent should know when its session begins, within budget tokens of text; 0 means 1,500.
 // The lists are filled in turn, so that a long one leaves room for the others.
-func (s *Door) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
+func (s *Service) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
 	if budget <= 0 {
 		budget = primeTokens
 	}

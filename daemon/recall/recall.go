@@ -29,12 +29,12 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// Options are the stores and settings of a [Door].
+// Options are the stores and settings of a [Service].
 type Options struct {
 	Slug    string
 	Index   *index.DB
 	Text    *textindex.Index
-	Vectors *vecindex.Index // with Embed the first model, see [Door.Use]
+	Vectors *vecindex.Index // with Embed the first model, see [Service.Use]
 	State   *state.DB
 	Embed   embed.Embedder
 	Fold    disk.Folder
@@ -57,10 +57,10 @@ type Options struct {
 	Now            func() time.Time
 }
 
-// A Door reads the memories of one checkout. It is safe for concurrent use.
-type Door struct {
+// A Service reads the memories of one checkout. It is safe for concurrent use.
+type Service struct {
 	Options
-	model   atomic.Pointer[Meaning]
+	model   atomic.Pointer[Model]
 	history commitHistory
 
 	mu      sync.Mutex // guards similar
@@ -68,19 +68,19 @@ type Door struct {
 }
 
 // New returns the service of one checkout.
-func New(opt Options) *Door {
+func New(opt Options) *Service {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	s := &Door{Options: opt, similar: lru.Cache[similarityKey, []similarity]{MaxLen: maxSimilarities}}
-	s.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed})
+	s := &Service{Options: opt, similar: lru.Cache[similarityKey, []similarity]{MaxLen: maxSimilarities}}
+	s.Use(Model{Vectors: opt.Vectors, Embed: opt.Embed})
 	return s
 }
 
 // Resolve returns the id that text means: an id in either case, or the beginning
 // of exactly one of at least 4 digits. It returns ErrInvalid for what cannot be
 // an id and ErrNotFound where none begins so.
-func (s *Door) Resolve(ctx context.Context, text string) (fold.ID, error) {
+func (s *Service) Resolve(ctx context.Context, text string) (fold.ID, error) {
 	text = strings.TrimSpace(text)
 	if id, err := fold.ParseID(text); err == nil {
 		return id, nil
@@ -130,7 +130,7 @@ func Ambiguous(prefix string, ids []fold.ID, title func(fold.ID) string) error {
 // row returns the memory id. If it has a file, the file on disk counts rather than the
 // index, so that a write can be read as soon as it was acknowledged. It returns
 // ErrSecret if the file holds a credential that was not allowed.
-func (s *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
+func (s *Service) row(ctx context.Context, id fold.ID) (index.Row, error) {
 	row, err := s.Index.Memory(ctx, id)
 	known := err == nil
 	if err != nil && !errors.Is(err, fold.ErrNotFound) {
@@ -168,7 +168,7 @@ func (s *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
 
 // Get returns one memory with its links, and records the access. For a memory that was
 // merged into another it returns the other.
-func (s *Door) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
+func (s *Service) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 	m, err := s.get(ctx, id)
 	if errors.Is(err, fold.ErrNotFound) {
 		if target, ok := s.redirect(ctx, id); ok {
@@ -186,7 +186,7 @@ func (s *Door) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 	return m, nil
 }
 
-func (s *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
+func (s *Service) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 	row, err := s.row(ctx, id)
 	if err != nil {
 		return wire.Memory{}, err
@@ -226,7 +226,7 @@ const maxRedirects = 16
 // redirect returns the memory into which the memory id, which no longer exists, was
 // merged: the one that supersedes it, followed to the end of the chain. A link or a
 // person that still has the old id gets there.
-func (s *Door) redirect(ctx context.Context, id fold.ID) (fold.ID, bool) {
+func (s *Service) redirect(ctx context.Context, id fold.ID) (fold.ID, bool) {
 	at := id
 	for range maxRedirects {
 		_, in, err := s.Index.LinksOf(ctx, []fold.ID{at})
@@ -251,7 +251,7 @@ func (s *Door) redirect(ctx context.Context, id fold.ID) (fold.ID, bool) {
 	return "", false
 }
 
-func (s *Door) strength(row index.Row, a state.Access) float64 {
+func (s *Service) strength(row index.Row, a state.Access) float64 {
 	return rank.Strength(s.Now(), row.UpdatedAt, a.Last, a.Count, halfLifeOf(s.HalfLife(), row.Type), row.Pinned)
 }
 
@@ -267,7 +267,7 @@ func memory(row index.Row) wire.Memory {
 	}
 }
 
-func (s *Door) item(row index.Row) wire.MemoryItem {
+func (s *Service) item(row index.Row) wire.MemoryItem {
 	return wire.MemoryItem{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Tags: row.Tags,
 		FilePath: row.FilePath, Path: row.Path, Snippet: firstText(row.Body, 160), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
@@ -276,7 +276,7 @@ func (s *Door) item(row index.Row) wire.MemoryItem {
 }
 
 // List returns one page of memories.
-func (s *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, error) {
+func (s *Service) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, error) {
 	f, err := filterOf(q)
 	if err != nil {
 		return wire.MemoryList{}, err
@@ -320,7 +320,7 @@ func filterOf(q wire.ListQuery) (index.Filter, error) {
 }
 
 // Notes returns the ids of all notes that people wrote by hand and nobody adopted.
-func (s *Door) Notes(ctx context.Context) ([]fold.ID, error) {
+func (s *Service) Notes(ctx context.Context) ([]fold.ID, error) {
 	var ids []fold.ID
 	err := s.Index.EachMemory(ctx, func(row index.Row) error {
 		if row.Note {
@@ -346,7 +346,7 @@ func parseTime(name, text string) (time.Time, error) {
 
 // Links returns the links of a memory in both directions: first those of the index,
 // then the associations, which are derived from similar chunks.
-func (s *Door) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
+func (s *Service) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
 	list, err := s.storedLinks(ctx, id)
 	if err != nil {
 		return list, err
@@ -357,7 +357,7 @@ func (s *Door) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
 }
 
 // storedLinks returns the links of a memory that are in the index.
-func (s *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, error) {
+func (s *Service) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, error) {
 	out, in, err := s.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return wire.LinkList{}, err
@@ -395,7 +395,7 @@ func link(l fold.Link, direction, title string) wire.Link {
 // SourceText returns lines start to end (from 1, inclusive; 0 means the first
 // and the last) of the source file that the memory id describes. Lines that hold
 // a credential are replaced by a note.
-func (s *Door) SourceText(ctx context.Context, id fold.ID, start, end int) (wire.SourceText, error) {
+func (s *Service) SourceText(ctx context.Context, id fold.ID, start, end int) (wire.SourceText, error) {
 	row, err := s.row(ctx, id)
 	if err != nil {
 		return wire.SourceText{}, err

@@ -11,7 +11,7 @@ import (
 
 // checkSecrets returns ErrSecret if the file of a memory holds a credential that was
 // not allowed. The index leaves such a memory out, and nothing shows it.
-func (s *Door) checkSecrets(ctx context.Context, id fold.ID, b []byte) error {
+func (s *Service) checkSecrets(ctx context.Context, id fold.ID, b []byte) error {
 	findings := secret.Scan(b)
 	if len(findings) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (s *Door) checkSecrets(ctx context.Context, id fold.ID, b []byte) error {
 // redact returns src without the lines that hold credentials: those of the hidden
 // chunks of the memory id, and those that a scan of src finds now. The first line of
 // each run says why, the others are empty, so that the number of lines stays.
-func (s *Door) redact(ctx context.Context, id fold.ID, src []byte) ([]byte, error) {
+func (s *Service) redact(ctx context.Context, id fold.ID, src []byte) ([]byte, error) {
 	chunks, err := s.Index.ChunksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return nil, err

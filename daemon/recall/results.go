@@ -14,7 +14,7 @@ import (
 
 // results returns what is shown of the ranked memories, as far as they still pass the
 // filter. See is called for each of them; it may be nil.
-func (s *Door) results(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, p *projectResult, see func(*index.Summary, []quotedChunk)) (map[fold.ID]wire.SearchResult, error) {
+func (s *Service) results(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, p *projectResult, see func(*index.Summary, []quotedChunk)) (map[fold.ID]wire.SearchResult, error) {
 	out := make(map[fold.ID]wire.SearchResult, len(ranked))
 	var ids []fold.ID
 	var chunkIDs []string
@@ -94,7 +94,7 @@ type quotedChunk struct {
 
 // quoteChunks adds the chunks that matched to res, quoted from the source file as far as
 // that still is what was indexed. It returns the text of each.
-func (s *Door) quoteChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, q question, res *wire.SearchResult) []quotedChunk {
+func (s *Service) quoteChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, q question, res *wire.SearchResult) []quotedChunk {
 	if len(found) == 0 {
 		return nil
 	}

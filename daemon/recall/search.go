@@ -29,7 +29,7 @@ var rankBuffers = sync.Pool{New: func() any { return &rank.Buffers{} }}
 
 // A search is one search request, to one checkout or several, while it runs.
 type search struct {
-	checkouts []Lender
+	checkouts []Checkout
 	req       wire.SearchRequest
 	filter    textindex.Filter
 	channels  Channels
@@ -44,14 +44,14 @@ type search struct {
 
 // Search finds the memories that fit req.Query, best first. It returns ErrInvalid for
 // a request that cannot be understood.
-func (s *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
-	checkout := Lender{Project: s.Slug, Lend: func(context.Context) (*Door, func(), error) { return s, func() {}, nil }}
-	return SearchAll(ctx, []Lender{checkout}, req, nil, nil)
+func (s *Service) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
+	checkout := Checkout{Project: s.Slug, Acquire: func(context.Context) (*Service, func(), error) { return s, func() {}, nil }}
+	return SearchAll(ctx, []Checkout{checkout}, req, nil, nil)
 }
 
 // SearchAll searches several checkouts and ranks what was found in all of them
 // together. Checkouts whose stores cannot be opened are left out.
-func SearchAll(ctx context.Context, checkouts []Lender, req wire.SearchRequest, channels Channels, orders *Kept) (wire.SearchReply, error) {
+func SearchAll(ctx context.Context, checkouts []Checkout, req wire.SearchRequest, channels Channels, orders *ResultOrders) (wire.SearchReply, error) {
 	start := time.Now()
 	reply := wire.SearchReply{Query: req.Query, Results: []wire.SearchResult{}}
 	q, err := newSearch(checkouts, req, channels)
@@ -93,7 +93,7 @@ func SearchAll(ctx context.Context, checkouts []Lender, req wire.SearchRequest, 
 	return reply, nil
 }
 
-func newSearch(checkouts []Lender, req wire.SearchRequest, channels Channels) (*search, error) {
+func newSearch(checkouts []Checkout, req wire.SearchRequest, channels Channels) (*search, error) {
 	filter, err := checkSearch(&req)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 func (q *search) gather(ctx context.Context) error {
 	q.projects = make([]projectResult, len(q.checkouts))
 	var clock sync.Once
-	err := eachService(ctx, q.checkouts, func(int) bool { return true }, func(ctx context.Context, i int, s *Door) (err error) {
+	err := eachService(ctx, q.checkouts, func(int) bool { return true }, func(ctx context.Context, i int, s *Service) (err error) {
 		clock.Do(func() {
 			if q.cursor.At.IsZero() {
 				q.cursor.At = s.Now().Truncate(time.Millisecond)
@@ -217,7 +217,7 @@ type resultPage struct {
 
 // page puts the results of the page that the cursor names into reply. Pages after the
 // first follow the order that the first one had, as far as orders still has it.
-func (q *search) page(ctx context.Context, reply *wire.SearchReply, ranked []rank.Ranked, orders *Kept) (resultPage, error) {
+func (q *search) page(ctx context.Context, reply *wire.SearchReply, ranked []rank.Ranked, orders *ResultOrders) (resultPage, error) {
 	var p resultPage
 	digest, known := q.req.Digest(q.slugs()...), false
 	if q.req.Cursor != "" {
@@ -261,7 +261,7 @@ func (q *search) results(ctx context.Context, ranked []rank.Ranked, see func(*in
 		perCheckout[i] = append(perCheckout[i], bare)
 	}
 	shown := make([]map[fold.ID]wire.SearchResult, len(q.checkouts))
-	return shown, eachService(ctx, q.checkouts, func(i int) bool { return len(perCheckout[i]) > 0 }, func(ctx context.Context, i int, s *Door) (err error) {
+	return shown, eachService(ctx, q.checkouts, func(i int) bool { return len(perCheckout[i]) > 0 }, func(ctx context.Context, i int, s *Service) (err error) {
 		if shown[i], err = s.results(ctx, perCheckout[i], q.req, q.filter, &q.projects[i], see); err != nil {
 			return fmt.Errorf("search %s: %w", s.Slug, err)
 		}
@@ -285,7 +285,7 @@ func (q *search) touch(ctx context.Context, page resultPage, returned int) error
 			read[i] = append(read[i], id)
 		}
 	}
-	return eachService(ctx, q.checkouts, func(i int) bool { return len(read[i]) > 0 }, func(ctx context.Context, i int, s *Door) error {
+	return eachService(ctx, q.checkouts, func(i int) bool { return len(read[i]) > 0 }, func(ctx context.Context, i int, s *Service) error {
 		for _, id := range read[i] {
 			if err := s.State.Touch(ctx, s.Slug, id, s.Now()); err != nil {
 				return err

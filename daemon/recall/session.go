@@ -14,7 +14,7 @@ const inSession = "session "
 // addSessionNeighbours tells the ranker the order of memories in their sessions, and adds
 // the neighbours of candidates that pass f: an answer may share no word with the question
 // before it.
-func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
+func (s *Service) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
 	ids := make([]fold.ID, len(c.Memories))
 	for i := range c.Memories {
 		ids[i] = c.Memories[i].Memory
@@ -53,7 +53,7 @@ func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *
 	if len(near) == 0 {
 		return nil
 	}
-	allowed, err := s.Text.Passing(ctx, f)
+	allowed, err := s.Text.MatchingMemories(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ var linkWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // newLinks checks the links of a request: their types are single words, and their targets
 // exist.
-func (d *Door) newLinks(ctx context.Context, from fold.ID, asked []wire.NewLink) ([]fold.Link, error) {
+func (d *Service) newLinks(ctx context.Context, from fold.ID, asked []wire.NewLink) ([]fold.Link, error) {
 	var out []fold.Link
 	for _, a := range asked {
 		l, err := d.newLink(ctx, from, a)
@@ -27,7 +27,7 @@ func (d *Door) newLinks(ctx context.Context, from fold.ID, asked []wire.NewLink)
 	return out, nil
 }
 
-func (d *Door) newLink(ctx context.Context, from fold.ID, a wire.NewLink) (fold.Link, error) {
+func (d *Service) newLink(ctx context.Context, from fold.ID, a wire.NewLink) (fold.Link, error) {
 	if a.Type == "" {
 		a.Type = string(fold.LinkRelated)
 	}
@@ -50,7 +50,7 @@ func (d *Door) newLink(ctx context.Context, from fold.ID, a wire.NewLink) (fold.
 }
 
 // AddLink writes a link into the memory id and returns it.
-func (d *Door) AddLink(ctx context.Context, sc fold.Scope, id fold.ID, req wire.LinkCreate) (wire.Link, error) {
+func (d *Service) AddLink(ctx context.Context, sc fold.Scope, id fold.ID, req wire.LinkCreate) (wire.Link, error) {
 	for range 3 {
 		old, b, err := d.materialise(ctx, id)
 		if err != nil {
@@ -79,7 +79,7 @@ func (d *Door) AddLink(ctx context.Context, sc fold.Scope, id fold.ID, req wire.
 
 // RemoveLink removes the written link with that id from its memory. Links that are
 // derived, or written in the text, cannot be removed this way.
-func (d *Door) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) error {
+func (d *Service) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) error {
 	if fold.IsAlikeID(linkID) {
 		return fmt.Errorf("remove link %.40s: this link is derived, made from what the texts share; it goes when they differ: %w", linkID, fold.ErrInvalid)
 	}
@@ -112,7 +112,7 @@ func (d *Door) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) err
 // Adopt gives notes that people wrote an id and a path of their own, and rewrites the
 // links that name them by their old paths. Notes that are adopted already are left out of
 // the answer.
-func (d *Door) Adopt(ctx context.Context, sc fold.Scope, ids []fold.ID) (wire.Adopted, error) {
+func (d *Service) Adopt(ctx context.Context, sc fold.Scope, ids []fold.ID) (wire.Adopted, error) {
 	out := wire.Adopted{Moved: []wire.AdoptedNote{}}
 	for _, id := range ids {
 		moved, err := d.adopt(ctx, sc, id)
@@ -126,7 +126,7 @@ func (d *Door) Adopt(ctx context.Context, sc fold.Scope, ids []fold.ID) (wire.Ad
 	return out, nil
 }
 
-func (d *Door) adopt(ctx context.Context, sc fold.Scope, id fold.ID) (*wire.AdoptedNote, error) {
+func (d *Service) adopt(ctx context.Context, sc fold.Scope, id fold.ID) (*wire.AdoptedNote, error) {
 	m, b, err := d.current(ctx, id)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (d *Door) adopt(ctx context.Context, sc fold.Scope, id fold.ID) (*wire.Adop
 	return &wire.AdoptedNote{OldID: string(id), NewID: string(next.ID), From: m.Path, To: next.Path}, nil
 }
 
-func (d *Door) freeID(ctx context.Context, m *fold.Memory) fold.ID {
+func (d *Service) freeID(ctx context.Context, m *fold.Memory) fold.ID {
 	for salt := 0; ; salt++ {
 		id := fold.ContentID(m.Body, salt)
 		if _, _, err := d.current(ctx, id); err != nil {
@@ -178,7 +178,7 @@ func (d *Door) freeID(ctx context.Context, m *fold.Memory) fold.ID {
 
 // relink rewrites the links to the note in other memories, from its old path or file name
 // to its new path.
-func (d *Door) relink(ctx context.Context, sc fold.Scope, note, now *fold.Memory) error {
+func (d *Service) relink(ctx context.Context, sc fold.Scope, note, now *fold.Memory) error {
 	_, in, err := d.Index.LinksOf(ctx, []fold.ID{note.ID})
 	if err != nil {
 		return err

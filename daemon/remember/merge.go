@@ -37,7 +37,7 @@ type Merger struct {
 // other memories to gone lead to keep, and gone is deleted. PlanMerge returns a
 // *fold.ConflictError if one of the two is not as the caller read it, and ErrNotFound if
 // one does not exist.
-func (d *Door) PlanMerge(ctx context.Context, keep, gone Seen) (*Merger, error) {
+func (d *Service) PlanMerge(ctx context.Context, keep, gone Seen) (*Merger, error) {
 	if keep.ID == gone.ID {
 		return nil, fmt.Errorf("merge memory %s with itself: %w", keep.ID, fold.ErrInvalid)
 	}
@@ -86,7 +86,7 @@ func (d *Door) PlanMerge(ctx context.Context, keep, gone Seen) (*Merger, error) 
 
 // relinked returns the writes that change the written links of other memories from gone
 // to keep. A memory that superseded gone still does.
-func (d *Door) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([]gitops.Write, error) {
+func (d *Service) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([]gitops.Write, error) {
 	_, in, err := d.Index.LinksOf(ctx, []fold.ID{gone.ID})
 	if err != nil {
 		return nil, err
@@ -119,10 +119,10 @@ func (d *Door) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([
 	return ws, nil
 }
 
-// Merge merges the memory gone into keep, see [Door.PlanMerge], in one commit, rev, which
+// Merge merges the memory gone into keep, see [Service.PlanMerge], in one commit, rev, which
 // an undo reverts. All of it is done, or nothing. If it was done before, it returns keep
 // as it is now and no commit.
-func (d *Door) Merge(ctx context.Context, sc fold.Scope, keep, gone Seen) (reply wire.WriteReply, rev string, err error) {
+func (d *Service) Merge(ctx context.Context, sc fold.Scope, keep, gone Seen) (reply wire.WriteReply, rev string, err error) {
 	if was, b, ok := d.merged(ctx, keep.ID, gone.ID); ok {
 		return d.reply(was, b, false), "", nil
 	}
@@ -149,7 +149,7 @@ func (d *Door) Merge(ctx context.Context, sc fold.Scope, keep, gone Seen) (reply
 }
 
 // Stands returns the current state of the memory id, as the answer to a write.
-func (d *Door) Stands(ctx context.Context, id fold.ID) (wire.WriteReply, error) {
+func (d *Service) Stands(ctx context.Context, id fold.ID) (wire.WriteReply, error) {
 	m, b, err := d.current(ctx, id)
 	if err != nil {
 		return wire.WriteReply{}, err
@@ -158,7 +158,7 @@ func (d *Door) Stands(ctx context.Context, id fold.ID) (wire.WriteReply, error) 
 }
 
 // Unchanged returns a *fold.ConflictError if a memory is not as the caller read it.
-func (d *Door) Unchanged(ctx context.Context, s Seen) error {
+func (d *Service) Unchanged(ctx context.Context, s Seen) error {
 	_, b, err := d.current(ctx, s.ID)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (d *Door) Unchanged(ctx context.Context, s Seen) error {
 }
 
 // merged reports whether keep already superseded gone, and gone no longer exists.
-func (d *Door) merged(ctx context.Context, keep, gone fold.ID) (*fold.Memory, []byte, bool) {
+func (d *Service) merged(ctx context.Context, keep, gone fold.ID) (*fold.Memory, []byte, bool) {
 	if _, _, err := d.current(ctx, gone); !errors.Is(err, fold.ErrNotFound) {
 		return nil, nil, false
 	}
@@ -188,7 +188,7 @@ func Supersedes(m *fold.Memory, gone fold.ID) bool {
 
 // allowAs allows for the memory id the secrets that were allowed for the memory of, whose
 // text it gets.
-func (d *Door) allowAs(ctx context.Context, id, of fold.ID) error {
+func (d *Service) allowAs(ctx context.Context, id, of fold.ID) error {
 	if d.Allowed == nil || d.AllowSecret == nil {
 		return nil
 	}

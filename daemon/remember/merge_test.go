@@ -14,7 +14,7 @@ import (
 )
 
 // shelve writes a memory file, edits its text, and has the index know it.
-func shelve(t *testing.T, d *remember.Door, store *gitops.Store, m fold.Memory, edit ...string) remember.Seen {
+func shelve(t *testing.T, d *remember.Service, store *gitops.Store, m fold.Memory, edit ...string) remember.Seen {
 	t.Helper()
 	m.Source, m.Path, m.Aliases = fold.SourceAgent, m.ID.Path(), []string{m.Title}
 	if m.CreatedAt.IsZero() {

@@ -31,7 +31,7 @@ const (
 	MaxContent  = 960 << 10 // bytes; a file is at most 1 MiB with its frontmatter
 )
 
-// Options are the parts of a [Door].
+// Options are the parts of a [Service].
 type Options struct {
 	Slug  string
 	Store *gitops.Store
@@ -51,21 +51,21 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// A Door writes the memories of one checkout. It is safe for concurrent use.
-type Door struct{ Options }
+// A Service writes the memories of one checkout. It is safe for concurrent use.
+type Service struct{ Options }
 
 // New returns the service of one checkout.
-func New(opt Options) *Door {
+func New(opt Options) *Service {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	return &Door{opt}
+	return &Service{opt}
 }
 
 // Add makes a memory of req and returns when it is durable. If the same text exists, or
 // the slug with the same text, it returns that memory; a slug with another text is
 // updated.
-func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (wire.WriteReply, error) {
+func (d *Service) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (wire.WriteReply, error) {
 	m, err := d.fromRequest(sc, req)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
@@ -93,7 +93,7 @@ func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (w
 	return wire.WriteReply{}, fmt.Errorf("add memory: 100 memories began as this text: %w", fold.ErrConflict)
 }
 
-func (d *Door) create(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
+func (d *Service) create(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
 	links, err := d.newLinks(ctx, m.ID, req.Links)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
@@ -111,7 +111,7 @@ func (d *Door) create(ctx context.Context, m *fold.Memory, req wire.MemoryCreate
 }
 
 // upsert adds under a slug: an existing memory with the slug gets the new text.
-func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
+func (d *Service) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
 	for range 3 { // another write may come between the read and the put
 		old, b, err := d.current(ctx, m.ID)
 		if errors.Is(err, fold.ErrNotFound) {
@@ -156,7 +156,7 @@ func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate
 
 // Update changes the named fields of the memory id. It returns a
 // *fold.ConflictError if the caller read another version than is stored.
-func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
+func (d *Service) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
 	var reply wire.WriteReply
 	var err error
 	for range 3 { // without an expected version the current one counts, even if others write meanwhile
@@ -168,7 +168,7 @@ func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.M
 	return reply, err
 }
 
-func (d *Door) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
+func (d *Service) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
 	old, b, err := d.materialise(ctx, id)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
@@ -197,7 +197,7 @@ func (d *Door) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.M
 }
 
 // change replaces old, whose file is b, by next. It writes nothing if they are equal.
-func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why, author string) (wire.WriteReply, error) {
+func (d *Service) change(ctx context.Context, b []byte, old, next *fold.Memory, why, author string) (wire.WriteReply, error) {
 	if next.UpdatedAt.Equal(old.UpdatedAt) {
 		next.UpdatedAt = d.stamp()
 	}
@@ -224,7 +224,7 @@ func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why
 // Delete removes the memory id. A deleted description is not made again until `foldwatch
 // index --full`. It returns fold.ErrNotFound, and fold.ErrInvalid for a memory without a
 // file.
-func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHash string) (wire.WriteReply, error) {
+func (d *Service) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHash string) (wire.WriteReply, error) {
 	m, b, err := d.current(ctx, id)
 	if errors.Is(err, fold.ErrNotFound) {
 		if row, ierr := d.Index.Memory(ctx, id); ierr == nil && row.Described == "index" {
@@ -256,7 +256,7 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 
 // put writes one file. Every write ends here, and none passes with a credential that was
 // not allowed.
-func (d *Door) put(ctx context.Context, w gitops.Write) error {
+func (d *Service) put(ctx context.Context, w gitops.Write) error {
 	if err := d.check(ctx, w.ID, w.New); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (d *Door) put(ctx context.Context, w gitops.Write) error {
 }
 
 // current returns the memory id as it is on disk, with the bytes of its file.
-func (d *Door) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
+func (d *Service) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
 	path := id.Path()
 	b, err := d.Store.Read(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
@@ -287,7 +287,7 @@ func (d *Door) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, e
 
 // materialise is current, but creates the file of a memory that is described in the index
 // only.
-func (d *Door) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
+func (d *Service) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
 	m, b, err := d.current(ctx, id)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return m, b, err
@@ -307,7 +307,7 @@ func (d *Door) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byt
 	return d.current(ctx, id)
 }
 
-func (d *Door) reply(m *fold.Memory, b []byte, created bool) wire.WriteReply {
+func (d *Service) reply(m *fold.Memory, b []byte, created bool) wire.WriteReply {
 	r := wire.WriteReply{
 		ID: string(m.ID), Title: m.Title, Created: created, Path: m.Path, Project: d.Slug,
 		WriteState: wire.WriteState{Durable: true},
@@ -318,9 +318,9 @@ func (d *Door) reply(m *fold.Memory, b []byte, created bool) wire.WriteReply {
 	return r
 }
 
-func (d *Door) stamp() time.Time { return d.Now().UTC().Truncate(time.Second) }
+func (d *Service) stamp() time.Time { return d.Now().UTC().Truncate(time.Second) }
 
-func (d *Door) allow(ctx context.Context, id fold.ID, rule string) error {
+func (d *Service) allow(ctx context.Context, id fold.ID, rule string) error {
 	if rule == "" || d.AllowSecret == nil {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (d *Door) allow(ctx context.Context, id fold.ID, rule string) error {
 }
 
 // titles returns the titles for the links in the Related block.
-func (d *Door) titles(ctx context.Context, links []fold.Link) func(fold.ID) string {
+func (d *Service) titles(ctx context.Context, links []fold.Link) func(fold.ID) string {
 	ids := make([]fold.ID, 0, len(links))
 	for _, l := range links {
 		ids = append(ids, l.To)

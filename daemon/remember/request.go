@@ -10,7 +10,7 @@ import (
 )
 
 // fromRequest returns the memory of a request, without id and links.
-func (d *Door) fromRequest(sc fold.Scope, req wire.MemoryCreate) (*fold.Memory, error) {
+func (d *Service) fromRequest(sc fold.Scope, req wire.MemoryCreate) (*fold.Memory, error) {
 	if strings.TrimSpace(req.Content) == "" {
 		return nil, fmt.Errorf("content is empty: %w", fold.ErrInvalid)
 	}
@@ -94,7 +94,7 @@ func valid(m *fold.Memory) error {
 }
 
 // applied returns a copy of old with the fields that req sets.
-func (d *Door) applied(ctx context.Context, old *fold.Memory, req wire.MemoryUpdate) (*fold.Memory, error) {
+func (d *Service) applied(ctx context.Context, old *fold.Memory, req wire.MemoryUpdate) (*fold.Memory, error) {
 	m := *old
 	body, err := editedBody(old, req)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // check returns ErrSecret if the file of a memory holds a credential of a rule that was
 // not allowed for it.
-func (d *Door) check(ctx context.Context, id fold.ID, b []byte) error {
+func (d *Service) check(ctx context.Context, id fold.ID, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func ruleSet(list string) map[string]bool {
 // Restore brings the file at path (below fold/) back as it was at revision at; if at is
 // empty, as the newest version that differs from the current one. It returns ErrNotFound
 // if there is no such version, and ErrSecret if that holds a credential.
-func (d *Door) Restore(ctx context.Context, path, at string) (gitops.Put, error) {
+func (d *Service) Restore(ctx context.Context, path, at string) (gitops.Put, error) {
 	id, _ := fold.OwnPath(path)
 	return d.Store.Restore(ctx, path, at, func(b []byte) error { return d.check(ctx, id, b) })
 }

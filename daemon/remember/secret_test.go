@@ -21,7 +21,7 @@ import (
 )
 
 // openDoor returns a door to a fresh checkout, and its store.
-func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store) {
+func openDoor(t *testing.T, faults disk.Faults) (*remember.Service, *gitops.Store) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

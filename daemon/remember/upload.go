@@ -14,7 +14,7 @@ import (
 
 // Upload makes one memory of each file, under the slug `upload:<path>`, so that a later
 // upload of the same path updates it. An error in one file does not stop the others.
-func (d *Door) Upload(ctx context.Context, sc fold.Scope, req wire.FilesUpload) (wire.FilesUploaded, error) {
+func (d *Service) Upload(ctx context.Context, sc fold.Scope, req wire.FilesUpload) (wire.FilesUploaded, error) {
 	if len(req.Files) == 0 {
 		return wire.FilesUploaded{}, fmt.Errorf("upload: no files: %w", fold.ErrInvalid)
 	}
@@ -32,7 +32,7 @@ func (d *Door) Upload(ctx context.Context, sc fold.Scope, req wire.FilesUpload) 
 	return out, nil
 }
 
-func (d *Door) uploadOne(ctx context.Context, sc fold.Scope, f wire.UploadFile, author string) (wire.WriteReply, error) {
+func (d *Service) uploadOne(ctx context.Context, sc fold.Scope, f wire.UploadFile, author string) (wire.WriteReply, error) {
 	name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(f.Path, "\\", "/")), "/")
 	switch {
 	case name == "":

@@ -275,9 +275,9 @@ func (x *TrackedFiles) follow(ctx context.Context, root *os.Root, was []string, 
 // withoutTwins leaves out of paths what git tracks under a name in other case, where
 // case does not count: there the two are one file, and git goes by the name it knows.
 func (x *TrackedFiles) withoutTwins(root *os.Root, paths []string) []string {
-	casing := disk.Casing{Root: root}
+	casing := disk.CaseFinder{Root: root}
 	return slices.DeleteFunc(paths, func(p string) bool {
-		return casing.Lost(p) && twinOf(p, x.tracked) != ""
+		return casing.Ignored(p) && twinOf(p, x.tracked) != ""
 	})
 }
 

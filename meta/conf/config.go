@@ -233,7 +233,7 @@ func Load(path string, env []string, flags map[string]string) (Config, []Origin,
 	if unread == nil {
 		return c, origins, err
 	}
-	return c, origins, &SettingsError{append([]error{unread}, Slips(err)...)}
+	return c, origins, &SettingsError{append([]error{unread}, ErrorList(err)...)}
 }
 
 // parse is Load of a file that was read.

@@ -169,7 +169,7 @@ func TestSlipsAreAllTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, origins, err := Load(path, []string{"FOLDWATCH_EVOLVE=maybe", "FOLDWATCH_SYNC_POLL=30s"}, nil)
-	errs := Slips(err)
+	errs := ErrorList(err)
 	if len(errs) != 3 {
 		t.Fatalf("Slips = %v", errs)
 	}

@@ -25,9 +25,9 @@ func (e *SettingsError) Unwrap() []error { return e.All }
 // Is reports whether target is fold.ErrInvalid: nobody can serve with any of them.
 func (e *SettingsError) Is(target error) bool { return target == fold.ErrInvalid }
 
-// Slips returns the single things that are wrong by an error of [Load]: nil for none,
+// ErrorList returns the single things that are wrong by an error of [Load]: nil for none,
 // err itself where it is another.
-func Slips(err error) []error {
+func ErrorList(err error) []error {
 	if s, ok := errors.AsType[*SettingsError](err); ok {
 		return s.All
 	}

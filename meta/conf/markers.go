@@ -17,8 +17,8 @@ type Markers struct {
 // TOMLMarkers returns the markers of our block in TOML files.
 func TOMLMarkers() Markers { return Markers{Begin: "# BEGIN foldwatch v1", End: "# END foldwatch"} }
 
-// MarkdownFence returns the markers of our block in instruction files.
-func MarkdownFence() Markers {
+// MarkdownMarkers returns the markers of our block in instruction files.
+func MarkdownMarkers() Markers {
 	return Markers{Begin: "<!-- BEGIN foldwatch v1 -->", End: "<!-- END foldwatch -->"}
 }
 

@@ -58,7 +58,7 @@ func FuzzFence(f *testing.F) {
 	f.Add([]byte("a\r\nb"), "x\n")
 	f.Add([]byte("\n\n"), "")
 	f.Fuzz(func(t *testing.T, in []byte, text string) {
-		fence := conf.MarkdownFence()
+		fence := conf.MarkdownMarkers()
 		if bytes.Contains(in, []byte("foldwatch")) || strings.Contains(text, "foldwatch") {
 			return
 		}

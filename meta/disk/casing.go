@@ -48,16 +48,16 @@ func caseIgnored(root *os.Root, p string) bool {
 	return err == nil && (!isListed(root, p) || !isListed(root, dir+other))
 }
 
-// A Casing is [caseIgnored] for many paths below Root. It takes the paths of a folder
+// A CaseFinder is [caseIgnored] for many paths below Root. It takes the paths of a folder
 // for alike as soon as case is lost for one of them, and so lists few. It is not safe
 // for concurrent use.
-type Casing struct {
+type CaseFinder struct {
 	Root *os.Root
 	lost map[string]bool // folders
 }
 
-// Lost reports what caseIgnored does of p.
-func (c *Casing) Lost(p string) bool {
+// Ignored reports what caseIgnored does of p.
+func (c *CaseFinder) Ignored(p string) bool {
 	dir := path.Dir(p)
 	if c.lost[dir] {
 		return true
@@ -108,9 +108,9 @@ func isListed(root *os.Root, p string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return norm.NFC.String(n) == name })
 }
 
-// ReadNamed is [Root.Read] for a file that has that name: where case does not count,
+// ReadExactName is [Root.Read] for a file that has that name: where case does not count,
 // one whose name has other case does not exist.
-func (r *Root) ReadNamed(p string, max int64) ([]byte, Info, error) {
+func (r *Root) ReadExactName(p string, max int64) ([]byte, Info, error) {
 	b, info, err := r.Read(p, max)
 	if err == nil && !r.hasExactName(p) {
 		return nil, Info{}, wrap(OpRead, p, fs.ErrNotExist)

@@ -40,7 +40,7 @@ func TestEveryStepFails(t *testing.T) {
 					s := newScript()
 					r, dir := open(t, s)
 					temps := filepath.Join(t.TempDir(), "tmp")
-					if err := r.TempsIn(temps); err != nil {
+					if err := r.SetTempDir(temps); err != nil {
 						t.Fatal(err)
 					}
 					defer func() {

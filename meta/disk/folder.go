@@ -34,7 +34,7 @@ func (f Folder) with(fn func(*Root) error) error {
 // Read is [Root.Read].
 func (f Folder) Read(path string, max int64) (b []byte, info Info, err error) {
 	err = f.with(func(r *Root) error {
-		b, info, err = r.ReadNamed(path, max)
+		b, info, err = r.ReadExactName(path, max)
 		return err
 	})
 	return b, info, err
@@ -64,7 +64,7 @@ func (f Folder) Reading(fn func(r Reader) error) error {
 // Read is [Root.Read].
 func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
 	if r.root != nil {
-		if b, info, err = r.root.ReadNamed(path, max); !errors.Is(err, fs.ErrNotExist) {
+		if b, info, err = r.root.ReadExactName(path, max); !errors.Is(err, fs.ErrNotExist) {
 			return b, info, err
 		}
 	}

@@ -122,10 +122,10 @@ func cleanInfo(s string) string {
 	}, s)
 }
 
-// Stands reports whether the file at the lock's name is still the one that is locked.
+// Intact reports whether the file at the lock's name is still the one that is locked.
 // Where somebody deleted it, or the folder around it, or put a file in the folder's
 // place, the next to come takes another. What cannot be looked at stands.
-func (l *LockFile) Stands() bool {
+func (l *LockFile) Intact() bool {
 	held, err := l.lock.Stat()
 	if err != nil {
 		return true
@@ -139,7 +139,7 @@ func (l *LockFile) Stands() bool {
 
 // Close releases the lock.
 func (l *LockFile) Close() error {
-	if l.Stands() { // else the note is that of who took the next one
+	if l.Intact() { // else the note is that of who took the next one
 		_ = os.Remove(l.info)
 	}
 	if err := l.lock.Unlock(); err != nil {

@@ -21,21 +21,21 @@ func TestLockStandsAsLongAsItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.Stands() {
+	if !first.Intact() {
 		t.Error("a lock that was just taken does not stand")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if first.Stands() {
+	if first.Intact() {
 		t.Error("a lock without its file stands")
 	}
 	second, err := disk.Lock(path, "pid 2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Stands() || !second.Stands() {
-		t.Errorf("the first stands: %v, the second: %v", first.Stands(), second.Stands())
+	if first.Intact() || !second.Intact() {
+		t.Errorf("the first stands: %v, the second: %v", first.Intact(), second.Intact())
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestLockWhoseFolderBecameAFile(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if lock.Stands() {
+	if lock.Intact() {
 		t.Error("a lock whose folder is a file stands")
 	}
 	if err := lock.Close(); err != nil {

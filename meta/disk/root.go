@@ -90,12 +90,12 @@ func (r *Root) OpenSub(name string) (*Root, error) {
 	return &Root{root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
 }
 
-// TempsIn has temporary files lie in dir, which is made if it is missing, instead of
+// SetTempDir has temporary files lie in dir, which is made if it is missing, instead of
 // beside each file, so that nobody who reads the directory of r comes upon one. Where
 // a file cannot be renamed from dir to r in one step, because they are on two file
 // systems or the system has no such call, they stay beside. It is called before r
 // is used.
-func (r *Root) TempsIn(dir string) error {
+func (r *Root) SetTempDir(dir string) error {
 	d, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(dir, 0o700); err == nil {

@@ -37,7 +37,7 @@ func TestTemporaryFilesLieApart(t *testing.T) {
 	r, dir := open(t, o)
 	o.dir = dir
 	temps := filepath.Join(t.TempDir(), "tmp")
-	if err := r.TempsIn(temps); err != nil {
+	if err := r.SetTempDir(temps); err != nil {
 		t.Fatal(err)
 	}
 	for _, err := range []error{
@@ -66,7 +66,7 @@ func TestTemporaryFilesLieApart(t *testing.T) {
 func TestTemporaryFilesApartAreCleaned(t *testing.T) {
 	r, dir := open(t, nil)
 	temps := filepath.Join(t.TempDir(), "tmp")
-	if err := r.TempsIn(temps); err != nil {
+	if err := r.SetTempDir(temps); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(temps, ".fw-0123456789abcdef.tmp"), "half")

@@ -15,9 +15,9 @@ type MergeOptions struct {
 	Now time.Time
 	// Title gives the titles of linked memories; it may be nil.
 	Title func(ID) string
-	// Anew says that theirs describes the same source as base, by other rules:
+	// Redescribed says that theirs describes the same source as base, by other rules:
 	// what a person wrote into ours then wins as it does when the source changed.
-	Anew bool
+	Redescribed bool
 	// Project and Path are those of the memory, as for [Decode]. Without a
 	// Path the id in the file stands for it.
 	Project, Path string
@@ -250,7 +250,7 @@ func newMerger(base, ours, theirs *side, opt MergeOptions) *merger {
 			mg.person = theirs
 		}
 	}
-	if opt.Anew && base != nil {
+	if opt.Redescribed && base != nil {
 		mg.person = ours
 	}
 	mg.main, mg.other = ours, theirs

@@ -293,7 +293,7 @@ func TestMergeAnew(t *testing.T) {
 	ours := file("ada, old, store", "# store.go\n\nStores Ada's things.\n\n## Parts\n\n- `Open`\n\n## Notes\n\nSlow on NFS.\n")
 	for _, text := range []string{"A zoo of things.", "Zoo of things."} { // which is larger does not decide
 		theirs := file("new, store", "# store.go\n\n"+text+"\n\n## Key Components\n\n- `Open`\n")
-		res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Anew: true})
+		res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Redescribed: true})
 		if err != nil {
 			t.Fatal(err)
 		}

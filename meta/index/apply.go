@@ -123,8 +123,8 @@ func (a *applyTx) applyBatch(ctx context.Context, changes []Change) error {
 				return err
 			}
 		}
-		if c.Asked != nil {
-			if err := a.setAsked(ctx, id, c.Asked); err != nil {
+		if c.Lookups != nil {
+			if err := a.setAsked(ctx, id, c.Lookups); err != nil {
 				return err
 			}
 		}

@@ -18,9 +18,9 @@ type Change struct {
 
 	Memory *Row // to put or replace; nil leaves it
 
-	// Asked is what the description in Memory asked of the other files of the tree, in
+	// Lookups is what the description in Memory asked of the other files of the tree, in
 	// a form of the caller's: nil leaves what is stored, empty deletes it.
-	Asked []byte
+	Lookups []byte
 
 	Chunks    []fold.Chunk // all chunks of the memory
 	SetChunks bool         // replace them; those with equal ids stay as they are

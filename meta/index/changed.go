@@ -17,10 +17,10 @@ func (x *DB) Seq(ctx context.Context) (seq int64, err error) {
 
 const selectSeq = `select value from meta where key = 'seq'`
 
-// ChangedPart returns the first n or so memories that changed after seq, the keys that
+// ChangedPage returns the first n or so memories that changed after seq, the keys that
 // were removed meanwhile ("m:<memory id>", "c:<chunk id>"), the number up to which the
 // caller has caught up once it has dealt with them, and whether more changed after that.
-func (x *DB) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.ID, removed []string, upTo int64, more bool, err error) {
+func (x *DB) ChangedPage(ctx context.Context, seq int64, n int) (ids []fold.ID, removed []string, upTo int64, more bool, err error) {
 	err = x.db.Read(ctx, "changed part", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `select seq from memories where seq > ? order by seq limit 1 offset ?`, seq, n-1).Scan(&upTo)
 		switch {
@@ -40,10 +40,10 @@ func (x *DB) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.ID, 
 	return ids, removed, upTo, more, err
 }
 
-// WrittenPart returns memories that agents and people wrote, notes apart, and that
+// WrittenPage returns memories that agents and people wrote, notes apart, and that
 // changed after seq and not after until, in the order of their changes: some n of
 // them. The caller has then caught up to upTo; more says that others follow.
-func (x *DB) WrittenPart(ctx context.Context, seq, until int64, n int) (ids []fold.ID, upTo int64, more bool, err error) {
+func (x *DB) WrittenPage(ctx context.Context, seq, until int64, n int) (ids []fold.ID, upTo int64, more bool, err error) {
 	const written = ` from memories where seq > ? and seq <= ? and source = 'agent' and described = 'fold' and note = 0 and deleted = 0`
 	err = x.db.Read(ctx, "written part", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `select seq`+written+` order by seq limit 1 offset ?`, seq, until, n-1).Scan(&upTo)

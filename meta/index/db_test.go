@@ -197,7 +197,7 @@ func TestChangedPart(t *testing.T) {
 	first := apply(t, x, index.Change{Memory: row(1), Chunks: c, SetChunks: true}, index.Change{Memory: row(2)})
 	check := func(seq int64, ids []fold.ID, gone []string) {
 		t.Helper()
-		gotIDs, gotGone, last, more, err := x.ChangedPart(ctx, seq, 1000)
+		gotIDs, gotGone, last, more, err := x.ChangedPage(ctx, seq, 1000)
 		now, serr := x.Seq(ctx)
 		if err != nil || serr != nil || more || last != now || !slices.Equal(gotIDs, ids) || !slices.Equal(gotGone, gone) {
 			t.Errorf("ChangedPart(%d) = %v, %v, %d, %v; want %v, %v, %d", seq, gotIDs, gotGone, last, err, ids, gone, now)

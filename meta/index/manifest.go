@@ -18,8 +18,8 @@ const (
 	Quarantined
 )
 
-// Again reports whether a file is to be read again whatever its stat says.
-func (s FileState) Again() bool { return s == Failed || s == OtherState }
+// MustReread reports whether a file is to be read again whatever its stat says.
+func (s FileState) MustReread() bool { return s == Failed || s == OtherState }
 
 func stateOf(s string) FileState {
 	switch s {
@@ -71,10 +71,10 @@ func (x *DB) bumpVersions(source, inFold bool) {
 	}
 }
 
-// Recut notes the rules by which source files are cut. Where the index was made
+// SetChunkRules notes the rules by which source files are cut. Where the index was made
 // by other rules, every source file is marked to be read again, and Recut reports
 // that.
-func (x *DB) Recut(ctx context.Context, rules string) (anew bool, err error) {
+func (x *DB) SetChunkRules(ctx context.Context, rules string) (anew bool, err error) {
 	err = x.db.Write(ctx, "recut", func(tx *sql.Tx) error {
 		var was string
 		err := tx.QueryRowContext(ctx, `select value from meta where key = 'cut'`).Scan(&was)

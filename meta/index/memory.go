@@ -140,9 +140,9 @@ func (x *DB) StaleRows(ctx context.Context) ([]StaleRow, error) {
 	return all, err
 }
 
-// EachAsked calls fn with what each description asked of the tree, see [Change.Asked]; the
+// EachLookups calls fn with what each description asked of the tree, see [Change.Asked]; the
 // record is valid until fn returns.
-func (x *DB) EachAsked(ctx context.Context, fn func(id fold.ID, record []byte) error) error {
+func (x *DB) EachLookups(ctx context.Context, fn func(id fold.ID, record []byte) error) error {
 	return x.db.Each(ctx, "read what descriptions asked", func(scan func(...any) error) error {
 		var id fold.ID
 		var record sql.RawBytes

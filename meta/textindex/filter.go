@@ -148,9 +148,9 @@ func baseExt(base string) string {
 	return ""
 }
 
-// Passing returns the memories of which a document passes f, for channels that
+// MatchingMemories returns the memories of which a document passes f, for channels that
 // have no filter of their own. It returns nil where f lets everything pass.
-func (x *Index) Passing(ctx context.Context, f Filter) (_ map[fold.ID]bool, err error) {
+func (x *Index) MatchingMemories(ctx context.Context, f Filter) (_ map[fold.ID]bool, err error) {
 	defer wrap(&err, "filter memories")
 	filter, err := f.compile()
 	if err != nil || filter.Empty() {

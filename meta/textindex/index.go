@@ -189,7 +189,7 @@ func (x *Index) await(done <-chan error) error {
 	}
 	x.stuck = true
 	x.log.Error("Text index does not answer", "took", writeTimeout)
-	if !x.lock.Stands() {
+	if !x.lock.Intact() {
 		x.log.Error("Text index was deleted while it was open", "path", x.dir)
 	} else if err := markUnusable(x.dir); err != nil {
 		x.log.Error("Text index cannot be marked", "err", err)
@@ -308,7 +308,7 @@ func (x *Index) Close() error {
 		return nil
 	}
 	x.closed = true
-	err, there := fold.ErrUnavailable, x.lock.Stands()
+	err, there := fold.ErrUnavailable, x.lock.Intact()
 	if !x.stuck && there {
 		err = x.flush()
 	}

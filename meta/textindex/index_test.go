@@ -193,7 +193,7 @@ func TestPassing(t *testing.T) {
 		{"nothing", textindex.Filter{Tags: []string{"db"}}, ""},
 		{"tag, not a part of one", textindex.Filter{Tags: []string{"secur"}}, ""},
 	} {
-		got, err := x.Passing(t.Context(), tc.filter)
+		got, err := x.MatchingMemories(t.Context(), tc.filter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,11 +206,11 @@ func TestPassing(t *testing.T) {
 		}
 	}
 	for _, f := range []textindex.Filter{{}, {PathGlob: "**"}} {
-		if got, err := x.Passing(t.Context(), f); got != nil || err != nil {
+		if got, err := x.MatchingMemories(t.Context(), f); got != nil || err != nil {
 			t.Errorf("Passing(%+v) = %v, %v, want nil", f, got, err)
 		}
 	}
-	if _, err := x.Passing(t.Context(), textindex.Filter{PathGlob: "a{b"}); !errors.Is(err, fold.ErrInvalid) {
+	if _, err := x.MatchingMemories(t.Context(), textindex.Filter{PathGlob: "a{b"}); !errors.Is(err, fold.ErrInvalid) {
 		t.Errorf("Passing with a broken glob: %v, want ErrInvalid", err)
 	}
 }
@@ -413,7 +413,7 @@ func TestSearchAfterClose(t *testing.T) {
 	if hits, err := x.Search(t.Context(), textindex.Query{Text: "number"}); !errors.Is(err, fold.ErrUnavailable) {
 		t.Errorf("Search = %v, %v, want ErrUnavailable", hits, err)
 	}
-	if ids, err := x.Passing(t.Context(), textindex.Filter{Source: "file"}); !errors.Is(err, fold.ErrUnavailable) {
+	if ids, err := x.MatchingMemories(t.Context(), textindex.Filter{Source: "file"}); !errors.Is(err, fold.ErrUnavailable) {
 		t.Errorf("Passing = %v, %v, want ErrUnavailable", ids, err)
 	}
 	if n, seq := x.Count(), x.Seq(); n != 0 || seq != 0 {

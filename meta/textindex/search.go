@@ -22,9 +22,9 @@ type Query struct {
 	// Limit is the most hits of each kind. Zero means 10.
 	Limit int
 
-	// Room is overwritten with the hits if they fit: those of a search before, which
+	// Buffer is overwritten with the hits if they fit: those of a search before, which
 	// nobody needs any more. It may be nil.
-	Room []Hit
+	Buffer []Hit
 }
 
 // A Synonym is a term, as meta/words makes them, that means something like one of
@@ -144,7 +144,7 @@ func (x *Index) Find(ctx context.Context, q Query) (_ []Hit, _ []Occurrence, err
 	for _, p := range parts {
 		n += len(p)
 	}
-	out := slices.Grow(q.Room[:0], n)
+	out := slices.Grow(q.Buffer[:0], n)
 	for _, p := range parts {
 		out = append(out, p...)
 	}

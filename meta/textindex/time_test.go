@@ -57,7 +57,7 @@ func TestChunksAreOfTheTimeOfTheirMemory(t *testing.T) {
 		if got := strings.Join(keys, " "); got != want {
 			t.Errorf("%s: found %q, want %q", when, got, want)
 		}
-		ids, err := x.Passing(t.Context(), f)
+		ids, err := x.MatchingMemories(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,23 +98,23 @@ func capabilityOf(kind, model string) capability {
 	return c
 }
 
-// An Offer is a model that a kind of provider is known to have.
-type Offer struct {
+// An KnownModel is a model that a kind of provider is known to have.
+type KnownModel struct {
 	Kind  string
 	Model string
 	Dim   int    // 0 if it differs
 	Note  string // "" if there is nothing to say
 }
 
-// Offers returns the models that a kind of provider has at its usual address, in
+// KnownModels returns the models that a kind of provider has at its usual address, in
 // the order of the capability table.
-func Offers(kind string) []Offer {
-	var out []Offer
+func KnownModels(kind string) []KnownModel {
+	var out []KnownModel
 	for _, c := range capabilities()[kind] {
 		if c.otherServer {
 			continue
 		}
-		out = append(out, Offer{Kind: kind, Model: c.model, Dim: c.dim, Note: c.note})
+		out = append(out, KnownModel{Kind: kind, Model: c.model, Dim: c.dim, Note: c.note})
 	}
 	return out
 }

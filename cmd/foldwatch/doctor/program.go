@@ -34,7 +34,7 @@ func checkConfiguration(_ context.Context, x *exam) []Result {
 	st, err := x.host.Daemon.Config.Settings()
 	x.settings, x.wrong = st, err
 	var found []Result
-	for _, slip := range conf.Slips(err) {
+	for _, slip := range conf.ErrorList(err) {
 		found = append(found, Fault(fold.Hint(slip), "%v", slip))
 	}
 	if x.settings.Dirs.State == "" {

@@ -16,7 +16,7 @@ func (d *Daemon) TellConfig() {
 		return
 	}
 	d.told.config = true
-	all := conf.Slips(err)
+	all := conf.ErrorList(err)
 	more := ""
 	if n := len(all) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more: foldwatch doctor)", n)

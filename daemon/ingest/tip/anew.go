@@ -174,7 +174,7 @@ func (fo *Follower) anewWrite(ctx context.Context, t *tree, p string, src []byte
 	if bytes.Equal(text, kept) {
 		return nil, nil
 	}
-	merged, err := fold.Merge3(kept, b, text, fold.MergeOptions{Project: fo.Slug, Path: m.Path, Now: fo.Now(), Anew: true})
+	merged, err := fold.Merge3(kept, b, text, fold.MergeOptions{Project: fo.Slug, Path: m.Path, Now: fo.Now(), Redescribed: true})
 	if err != nil || merged.Deleted {
 		return nil, err
 	}

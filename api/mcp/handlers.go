@@ -13,9 +13,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Doors is what of the daemon agents may use. Methods check the scope, return
+// Handlers is what of the daemon agents may use. Methods check the scope, return
 // errors that wrap the kinds of package fold, and are safe for concurrent use.
-type Doors interface {
+type Handlers interface {
 	Projects(ctx context.Context, sc fold.Scope) (wire.ProjectList, error)
 	Project(ctx context.Context, sc fold.Scope, slug string) (wire.Project, error)
 	ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)

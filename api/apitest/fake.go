@@ -1,4 +1,4 @@
-// Package apitest holds doors that behave, for the tests of everything that
+// Package apitest holds a fake daemon that behaves, for the tests of everything that
 // stands in front of them: memories live in a map, hashes are real, searches
 // look for substrings. It is linked into no program.
 package apitest
@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Doors keeps projects in memory. It is safe for concurrent use.
-type Doors struct {
+// Fake keeps projects in memory. It is safe for concurrent use.
+type Fake struct {
 	mu       sync.Mutex
 	projects []*held
 	jobs     []wire.Job
@@ -38,16 +38,16 @@ type held struct {
 	proposals []wire.Proposal
 }
 
-// New returns doors with one project a slug, its checkout at /src/<slug>.
-func New(slugs ...string) *Doors {
-	d := &Doors{subs: map[chan wire.Event]fold.Scope{}, now: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)}
+// New returns a fake with one project a slug, its checkout at /src/<slug>.
+func New(slugs ...string) *Fake {
+	d := &Fake{subs: map[chan wire.Event]fold.Scope{}, now: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)}
 	for _, s := range slugs {
 		d.add(s, "/src/"+s)
 	}
 	return d
 }
 
-func (d *Doors) add(slug, path string) *held {
+func (d *Fake) add(slug, path string) *held {
 	h := &held{
 		project: wire.Project{
 			Slug: slug, Name: slug, CreatedAt: d.now,
@@ -62,7 +62,7 @@ func (d *Doors) add(slug, path string) *held {
 
 // open takes the lock and finds a project; the caller calls the returned
 // function in any case.
-func (d *Doors) open(method string, sc fold.Scope, slug string) (*held, func(), error) {
+func (d *Fake) open(method string, sc fold.Scope, slug string) (*held, func(), error) {
 	d.mu.Lock()
 	if err := d.failing(method); err != nil {
 		return nil, d.mu.Unlock, err
@@ -76,7 +76,7 @@ func (d *Doors) open(method string, sc fold.Scope, slug string) (*held, func(), 
 }
 
 // failing is called with mu held.
-func (d *Doors) failing(method string) error {
+func (d *Fake) failing(method string) error {
 	if d.Fail == nil {
 		return nil
 	}
@@ -122,13 +122,13 @@ func title(content string) string {
 }
 
 // Emit sends an event to every subscriber.
-func (d *Doors) Emit(typ, project string, data map[string]any) {
+func (d *Fake) Emit(typ, project string, data map[string]any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.emit(typ, project, data)
 }
 
-func (d *Doors) emit(typ, project string, data map[string]any) {
+func (d *Fake) emit(typ, project string, data map[string]any) {
 	e := wire.Event{ID: uint64(len(d.events) + 1), Type: typ, Project: project, Time: d.now, Data: data}
 	d.events = append(d.events, e)
 	for ch, sc := range d.subs {
@@ -145,14 +145,14 @@ func (d *Doors) emit(typ, project string, data map[string]any) {
 }
 
 // Subscribers returns how many listen now.
-func (d *Doors) Subscribers() int {
+func (d *Fake) Subscribers() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.subs)
 }
 
 // Subscribe sends events until ctx ends.
-func (d *Doors) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
+func (d *Fake) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ch := make(chan wire.Event, 64+len(d.events))
@@ -176,7 +176,7 @@ func (d *Doors) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-ch
 }
 
 // Projects lists the projects of the scope.
-func (d *Doors) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, error) {
+func (d *Fake) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("Projects"); err != nil {
@@ -192,7 +192,7 @@ func (d *Doors) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, er
 }
 
 // Project returns one project.
-func (d *Doors) Project(_ context.Context, sc fold.Scope, slug string) (wire.Project, error) {
+func (d *Fake) Project(_ context.Context, sc fold.Scope, slug string) (wire.Project, error) {
 	h, unlock, err := d.open("Project", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *Doors) Project(_ context.Context, sc fold.Scope, slug string) (wire.Pro
 }
 
 // AddProject registers a project under the last part of its path.
-func (d *Doors) AddProject(_ context.Context, _ fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
+func (d *Fake) AddProject(_ context.Context, _ fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("AddProject"); err != nil {
@@ -221,14 +221,14 @@ func (d *Doors) AddProject(_ context.Context, _ fold.Scope, in wire.ProjectCreat
 	return wire.ProjectAdded{Project: d.add(slug, in.Path).project, Created: true, JobID: d.job(slug).ID}, nil
 }
 
-func (d *Doors) job(slug string) wire.Job {
+func (d *Fake) job(slug string) wire.Job {
 	j := wire.Job{ID: fmt.Sprintf("%016x", len(d.jobs)+1), Type: "index", Project: slug, Status: "pending", CreatedAt: d.now}
 	d.jobs = append(d.jobs, j)
 	return j
 }
 
 // UpdateProject renames a project.
-func (d *Doors) UpdateProject(_ context.Context, sc fold.Scope, slug string, in wire.ProjectUpdate) (wire.Project, error) {
+func (d *Fake) UpdateProject(_ context.Context, sc fold.Scope, slug string, in wire.ProjectUpdate) (wire.Project, error) {
 	h, unlock, err := d.open("UpdateProject", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -241,7 +241,7 @@ func (d *Doors) UpdateProject(_ context.Context, sc fold.Scope, slug string, in 
 }
 
 // RemoveProject forgets a project.
-func (d *Doors) RemoveProject(_ context.Context, sc fold.Scope, slug string, _ wire.ProjectRemove) error {
+func (d *Fake) RemoveProject(_ context.Context, sc fold.Scope, slug string, _ wire.ProjectRemove) error {
 	h, unlock, err := d.open("RemoveProject", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -253,7 +253,7 @@ func (d *Doors) RemoveProject(_ context.Context, sc fold.Scope, slug string, _ w
 }
 
 // Status counts everything.
-func (d *Doors) Status(_ context.Context, sc fold.Scope) (wire.Status, error) {
+func (d *Fake) Status(_ context.Context, sc fold.Scope) (wire.Status, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("Status"); err != nil {
@@ -277,7 +277,7 @@ func (h *held) status() wire.ProjectStatus {
 }
 
 // ProjectStatus counts one project.
-func (d *Doors) ProjectStatus(_ context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
+func (d *Fake) ProjectStatus(_ context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
 	h, unlock, err := d.open("ProjectStatus", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -287,12 +287,12 @@ func (d *Doors) ProjectStatus(_ context.Context, sc fold.Scope, slug string) (wi
 }
 
 // Health is always ok.
-func (d *Doors) Health(context.Context) wire.Health {
+func (d *Fake) Health(context.Context) wire.Health {
 	return wire.Health{Status: "ok", Version: "1.2.3"}
 }
 
 // Problems is one file set aside.
-func (d *Doors) Problems(_ context.Context, sc fold.Scope, slug string, _ wire.ProblemQuery) (wire.ProblemList, error) {
+func (d *Fake) Problems(_ context.Context, sc fold.Scope, slug string, _ wire.ProblemQuery) (wire.ProblemList, error) {
 	_, unlock, err := d.open("Problems", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -302,7 +302,7 @@ func (d *Doors) Problems(_ context.Context, sc fold.Scope, slug string, _ wire.P
 }
 
 // Drift finds all in step.
-func (d *Doors) Drift(_ context.Context, sc fold.Scope, slug string) (wire.Drift, error) {
+func (d *Fake) Drift(_ context.Context, sc fold.Scope, slug string) (wire.Drift, error) {
 	h, unlock, err := d.open("Drift", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -313,7 +313,7 @@ func (d *Doors) Drift(_ context.Context, sc fold.Scope, slug string) (wire.Drift
 }
 
 // Algorithm returns the settings.
-func (d *Doors) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.Algorithm, error) {
+func (d *Fake) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.Algorithm, error) {
 	h, unlock, err := d.open("Algorithm", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -323,7 +323,7 @@ func (d *Doors) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.A
 }
 
 // SetAlgorithm changes the settings.
-func (d *Doors) SetAlgorithm(_ context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error) {
+func (d *Fake) SetAlgorithm(_ context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error) {
 	h, unlock, err := d.open("SetAlgorithm", sc, slug)
 	defer unlock()
 	if err != nil {
@@ -334,16 +334,16 @@ func (d *Doors) SetAlgorithm(_ context.Context, sc fold.Scope, slug string, in w
 }
 
 // Pause pauses.
-func (d *Doors) Pause(_ context.Context, sc fold.Scope, slug string, _ wire.Pause) (wire.ProjectStatus, error) {
+func (d *Fake) Pause(_ context.Context, sc fold.Scope, slug string, _ wire.Pause) (wire.ProjectStatus, error) {
 	return d.setPaused("Pause", sc, slug, true)
 }
 
 // Resume resumes.
-func (d *Doors) Resume(_ context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
+func (d *Fake) Resume(_ context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
 	return d.setPaused("Resume", sc, slug, false)
 }
 
-func (d *Doors) setPaused(method string, sc fold.Scope, slug string, on bool) (wire.ProjectStatus, error) {
+func (d *Fake) setPaused(method string, sc fold.Scope, slug string, on bool) (wire.ProjectStatus, error) {
 	h, unlock, err := d.open(method, sc, slug)
 	defer unlock()
 	if err != nil {
@@ -354,7 +354,7 @@ func (d *Doors) setPaused(method string, sc fold.Scope, slug string, on bool) (w
 }
 
 // ReloadModels changes nothing: all projects have the builtin model.
-func (d *Doors) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderList, error) {
+func (d *Fake) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("ReloadModels"); err != nil {
@@ -370,7 +370,7 @@ func (d *Doors) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderLis
 }
 
 // ProjectOfPath compares paths as text.
-func (d *Doors) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
+func (d *Fake) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.failing("ProjectOfPath"); err != nil {
@@ -386,7 +386,7 @@ func (d *Doors) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (st
 }
 
 // Audit has one request.
-func (d *Doors) Audit(_ context.Context, sc fold.Scope, in wire.AuditQuery) (wire.AuditList, error) {
+func (d *Fake) Audit(_ context.Context, sc fold.Scope, in wire.AuditQuery) (wire.AuditList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := wire.AuditList{Items: []wire.AuditLine{}}

@@ -253,7 +253,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	if channels != nil {
 		kept = nil
 	}
-	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.Checkout.Record.Slug, Lend: st.Lend}}, in, channels, kept)
+	reply, err := recall.SearchAll(ctx, []recall.Checkout{{Project: st.Checkout.Record.Slug, Acquire: st.Lend}}, in, channels, kept)
 	reply.IndexStale = st.Checkout.Busy()
 	return reply, err
 }
@@ -272,10 +272,10 @@ func (d *Daemon) Candidates(ctx context.Context, sc fold.Scope, slug string, in 
 // that rest only some can be open at once: each checkout is asked in turn, a few at
 // a time, those that are open before the others.
 func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
-	var doors []recall.Lender
+	var checkouts []recall.Checkout
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, recall.Lender{Project: cos[0].Record.Slug, Ready: cos[0].Slot.IsOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+		checkouts = append(checkouts, recall.Checkout{Project: cos[0].Record.Slug, Ready: cos[0].Slot.IsOpen, Acquire: func(ctx context.Context) (*recall.Service, func(), error) {
 			st, err := checkout.AcquireAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it
@@ -293,7 +293,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 		}})
 	}
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
-	reply, err := recall.SearchAll(ctx, doors, in, nil, &d.kept)
+	reply, err := recall.SearchAll(ctx, checkouts, in, nil, &d.kept)
 	reply.IndexStale = stale.Load()
 	return reply, err
 }
