@@ -234,12 +234,12 @@ func (c *contract) own(r api.Route) {
 	case "addProject":
 		c.send(c.plain, r, withBody(c.request(r), strings.NewReader(`{"path":"/src/web"}`)))
 	case "ready":
-		c.send(api.NewServer(startingDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(startingHandlers{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	case "events":
 		c.send(c.plain, r, with(c.request(r), "Last-Event-ID", "x"))
-		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(panickyHandlers{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	case "health", "tokens", "tokensOfAuth":
-		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1", Tokens: &auth.Tokens{}}), r, c.request(r))
+		c.send(api.NewServer(panickyHandlers{c.handlers}, nil, api.Options{Version: "1", Tokens: &auth.Tokens{}}), r, c.request(r))
 	case "revokeToken", "revokeTokenOfAuth":
 		c.send(c.plain, r, c.request(r)) // it is not there any more
 		c.send(c.unkept(), r, c.request(r))
@@ -248,15 +248,15 @@ func (c *contract) own(r api.Route) {
 	}
 	c.ownLogin(r)
 	if r.ID == "ready" {
-		c.send(api.NewServer(panickyDoors{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
+		c.send(api.NewServer(panickyHandlers{c.handlers}, nil, api.Options{Version: "1"}), r, c.request(r))
 	}
 }
 
-// panickyDoors fail where no error can be returned.
-type panickyDoors struct{ *apitest.Fake }
+// panickyHandlers fail where no error can be returned.
+type panickyHandlers struct{ *apitest.Fake }
 
-func (panickyDoors) Health(context.Context) wire.Health { panic("boom") }
-func (panickyDoors) Subscribe(context.Context, fold.Scope, uint64) <-chan wire.Event {
+func (panickyHandlers) Health(context.Context) wire.Health { panic("boom") }
+func (panickyHandlers) Subscribe(context.Context, fold.Scope, uint64) <-chan wire.Event {
 	panic("boom")
 }
 

@@ -276,7 +276,7 @@ func TestPlainRoutes(t *testing.T) {
 			t.Errorf("%s is %q in the OpenAPI document", r.Pattern(), got)
 		}
 	}
-	starting := api.NewServer(startingDoors{apitest.New()}, nil, api.Options{})
+	starting := api.NewServer(startingHandlers{apitest.New()}, nil, api.Options{})
 	if w := ask(starting, "GET", "/health/ready", ""); w.Code != 503 {
 		t.Errorf("ready while starting = %d", w.Code)
 	}
@@ -285,20 +285,20 @@ func TestPlainRoutes(t *testing.T) {
 	}
 }
 
-type startingDoors struct{ *apitest.Fake }
+type startingHandlers struct{ *apitest.Fake }
 
-func (startingDoors) Health(context.Context) wire.Health { return wire.Health{Status: "starting"} }
+func (startingHandlers) Health(context.Context) wire.Health { return wire.Health{Status: "starting"} }
 
 func TestAPanicIsA500(t *testing.T) {
-	s := api.NewServer(panicDoors{apitest.New("app")}, nil, api.Options{})
+	s := api.NewServer(panicHandlers{apitest.New("app")}, nil, api.Options{})
 	if w := ask(s, "GET", "/status", ""); w.Code != 500 || strings.Contains(w.Body.String(), "boom") {
 		t.Errorf("panic = %d %s", w.Code, w.Body)
 	}
 }
 
-type panicDoors struct{ *apitest.Fake }
+type panicHandlers struct{ *apitest.Fake }
 
-func (panicDoors) Status(context.Context, fold.Scope) (wire.Status, error) { panic("boom") }
+func (panicHandlers) Status(context.Context, fold.Scope) (wire.Status, error) { panic("boom") }
 
 func TestMCPGetsItsRequests(t *testing.T) {
 	var got []string
