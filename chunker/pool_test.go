@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestMain runs the test binary as a worker if asked to.

@@ -13,17 +13,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/daemon/embedding"
-
+	"github.com/foldwatch/foldwatch/daemon/events"
+	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/limiter"
 	"github.com/foldwatch/foldwatch/daemon/repos"
-
-	"github.com/foldwatch/foldwatch/daemon/events"
-
-	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/disk"

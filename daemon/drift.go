@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/embedding"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 

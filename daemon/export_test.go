@@ -5,11 +5,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
-	"github.com/foldwatch/foldwatch/daemon/limiter"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+	"github.com/foldwatch/foldwatch/daemon/limiter"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops"

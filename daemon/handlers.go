@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -292,7 +291,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 			return st.Recall, st.Release, nil
 		}})
 	}
-	// Not by the desk: whoever waits there holds stores, and these wait for stores.
+	// Not by the limiter: whoever waits there holds stores, and these wait for stores.
 	reply, err := recall.SearchAll(ctx, checkouts, in, nil, &d.kept)
 	reply.IndexStale = stale.Load()
 	return reply, err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
-	"github.com/foldwatch/foldwatch/meta/state"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/daemon/checkout"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // setMode changes the mode of co and of all other checkouts of its repository, and opens

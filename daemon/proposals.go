@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/daemon/evolve"
 	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/fold"

@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops"

@@ -51,8 +51,8 @@ type Options struct {
 	Faults func(op string) error
 }
 
-// A Daemon keeps all registered checkouts of one user on one machine. Its
-// methods are safe for concurrent use.
+// A Daemon keeps all registered checkouts of one user on one machine. It has a method for
+// each route and tool, hence so many; they are safe for concurrent use.
 type Daemon struct {
 	opt     Options
 	lock    *disk.LockFile

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/gitops"

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/daemon/repos"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops/gitsync"

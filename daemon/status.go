@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 

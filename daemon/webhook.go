@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/daemon/checkout"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/checkout"
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"

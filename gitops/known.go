@@ -3,8 +3,9 @@ package gitops
 import (
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // known is what a store knows of the journal and of the files below fold/.

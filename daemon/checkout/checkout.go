@@ -18,7 +18,6 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/limiter"
 	"github.com/foldwatch/foldwatch/daemon/repos"
-
 	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -28,37 +27,36 @@ import (
 )
 
 // A Checkout is one registered work tree. What changes about it is its condition, which
-// has one way in, update, and one way out, view.
+// has one way in, Update, and one way out, View. Its methods are safe for concurrent use.
 type Checkout struct {
 	*Shared
-	Log     *slog.Logger   // of its own: that of parts is shared
-	Record  state.Checkout // as registered at the start; as it is now: view().rec
+	Log     *slog.Logger   // of its own: that of Shared is everybody's
+	Record  state.Checkout // as registered at the start; as it is now: View().Record
 	Project conf.Project   // to be written where there is none; "" slug otherwise
 
-	mu       sync.Mutex // held by update
+	mu       sync.Mutex // held by Update
 	cond     Condition
-	snapshot atomic.Pointer[view]
+	snapshot atomic.Pointer[View]
 
 	batches    chan watch.Batch
-	Wake       chan struct{} // pokes loop: a pause began or ended, or the time of a retry changed
-	rouse      chan struct{} // pokes runJobs
+	Wake       chan struct{} // pokes the loop: a pause began or ended, or the time of a retry changed
+	rouse      chan struct{} // pokes the worker
 	relist     atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	commitWake chan struct{} // pokes the committer
 	committing chan struct{} // holds one while a commit is made
 	Sync       *repos.Sync   // of its repository
 	Slot       *storepool.Slot[*Stores]
-	Count      counts // what was done for it
+	Count      Counts // what was done for it
 
-	claimed atomic.Bool   // by run, which begins once
-	quit    chan struct{} // closed by stop
-	once    sync.Once     // closes quit
-	ended   chan struct{} // closed when run returned
+	claimed atomic.Bool   // by Run, which begins once
+	ended   chan struct{} // closed when Run returned
 }
 
+// New returns the checkout that is registered as rec. Run keeps it.
 func New(rec state.Checkout, p *Shared) *Checkout {
 	co := &Checkout{
 		Shared: p, Record: rec, cond: newCondition(rec), batches: make(chan watch.Batch), Wake: make(chan struct{}, 1), rouse: make(chan struct{}, 1),
-		Slot: storepool.NewSlot[*Stores](p.Pool), commitWake: make(chan struct{}, 1), committing: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		Slot: storepool.NewSlot[*Stores](p.Pool), commitWake: make(chan struct{}, 1), committing: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	co.Log = p.Log.With("project", rec.Slug)
 	co.Sync = p.Syncs.Of(rec.CommonDir)
@@ -75,7 +73,7 @@ func (co *Checkout) Update(change func(c *Condition)) {
 }
 
 // View is the condition as it is.
-func (co *Checkout) View() *view { return co.snapshot.Load() }
+func (co *Checkout) View() *View { return co.snapshot.Load() }
 
 // Gone returns an error if the checkout is certainly not there, or not the one that
 // was opened.

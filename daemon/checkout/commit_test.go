@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/limiter"
-
 	"github.com/foldwatch/foldwatch/daemon/work"
 )
 

@@ -5,16 +5,15 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/embedding"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A Condition is all that changes about a checkout while the daemon runs. It has neither
-// clock nor lock: time is an argument, and only checkout.update changes it.
+// clock nor lock: time is an argument, and only Checkout.Update changes it.
 type Condition struct {
 	Record  state.Checkout // as registered now; its key, slug and paths never change
 	Opening opening
@@ -40,8 +39,8 @@ func newCondition(rec state.Checkout) Condition {
 	return c
 }
 
-// A view is a condition as others see it: a copy that never changes.
-type view struct {
+// A View is a condition as others see it: a copy that never changes.
+type View struct {
 	Record   state.Checkout
 	Repo     *RepoHandle // nil while nothing is open
 	state    string      // for users: starting, indexing, ready, failed, missing
@@ -58,7 +57,7 @@ type view struct {
 }
 
 // view makes the copy, after what follows from a change was done.
-func (c *Condition) view() *view {
+func (c *Condition) view() *View {
 	busy := c.work.ForSearch()
 	select {
 	case <-c.settled:
@@ -70,7 +69,7 @@ func (c *Condition) view() *view {
 			close(c.settled)
 		}
 	}
-	v := &view{
+	v := &View{
 		Record: c.Record, Repo: c.Opening.repo, state: c.Opening.State, Failed: c.Opening.failed, paused: c.pause.on, resting: !c.rest.since.IsZero(),
 		Busy: busy, settled: c.settled, progress: c.pace.progress(), Notices: c.notices, guarded: c.history.guarded, Watcher: c.watcher,
 	}

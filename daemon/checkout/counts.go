@@ -12,9 +12,9 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/work"
 )
 
-// counts is what was done for one checkout since the start of the daemon.
-// It is safe for concurrent use, but for times, which belong to checkout.update.
-type counts struct {
+// Counts is what was done for one checkout since the start of the daemon.
+// It is safe for concurrent use, but for times, which belong to Checkout.Update.
+type Counts struct {
 	ingest       ingest.Counters
 	gitProcesses atomic.Int64 // starts of the git program by the checkout's loops
 	foldScans    atomic.Int64 // comparisons of all of fold/ with its journal
@@ -24,7 +24,7 @@ type counts struct {
 }
 
 // Values returns the counts by the names that status shows.
-func (t *counts) Values() map[string]int64 {
+func (t *Counts) Values() map[string]int64 {
 	out := t.ingest.Values()
 	out["git_processes"], out["fold_scans"], out["commits"] = t.gitProcesses.Load(), t.foldScans.Load(), t.commits.Load()
 	out["chunk_comparisons"] = t.compared.Load()
@@ -32,7 +32,7 @@ func (t *counts) Values() map[string]int64 {
 }
 
 // took notes an attempt of a job that has ended.
-func (t *counts) took(j work.Job, now time.Time) {
+func (t *Counts) took(j work.Job, now time.Time) {
 	if t.times == nil {
 		t.times = map[string]wire.JobTimes{}
 	}
@@ -48,6 +48,6 @@ func (t *counts) took(j work.Job, now time.Time) {
 }
 
 // jobTimes returns the times by type, sorted.
-func (t *counts) jobTimes() []wire.JobTimes {
+func (t *Counts) jobTimes() []wire.JobTimes {
 	return slices.SortedFunc(maps.Values(t.times), func(a, b wire.JobTimes) int { return strings.Compare(a.Type, b.Type) })
 }

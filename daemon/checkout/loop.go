@@ -20,7 +20,7 @@ import (
 // A loop takes what the watcher of a checkout reports, and what is due by the clock.
 type loop struct{ *Checkout }
 
-// loop takes what the watcher reports and adds the work.
+// run runs the loop until ctx ends, or the checkout is not there any more.
 func (l loop) run(ctx context.Context) error {
 	for {
 		select {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/work"
 )

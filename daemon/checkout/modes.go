@@ -30,16 +30,16 @@ func ModeOf(rec state.Checkout) string {
 // mayFollow reports whether nobody has said yet which mode a checkout is to have.
 func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
 
-// tracked says which branches track the folder of memories.
-type tracked struct {
+// A BranchState says which branches track the folder of memories.
+type BranchState struct {
 	Main     bool     // HEAD of the work tree in which the folder lies
 	branches []string // all that do
 }
 
 // Tracking asks git which branches track the folder of memories (git.md G18).
-func Tracking(ctx context.Context, l *usergit.Repo, foldDir string) (t tracked, err error) {
+func Tracking(ctx context.Context, l *usergit.Repo, foldDir string) (t BranchState, err error) {
 	head, branches, err := l.TracksFold(ctx, foldDir)
-	t = tracked{head, branches}
+	t = BranchState{head, branches}
 	if err != nil || !l.Linked || l.MainTree == "" {
 		return t, err
 	}

@@ -35,7 +35,7 @@ func openRepo(ctx context.Context, co *Checkout) (_ *RepoHandle, err error) {
 }
 
 // openHistory finds the repository and opens the store of the memories.
-func (k *RepoHandle) openHistory(ctx context.Context, co *Checkout) (t tracked, err error) {
+func (k *RepoHandle) openHistory(ctx context.Context, co *Checkout) (t BranchState, err error) {
 	if k.repo, err = usergit.Locate(ctx, co.Record.Path); err != nil {
 		return t, err
 	}

@@ -27,14 +27,10 @@ func (co *Checkout) Run(parent context.Context) {
 	defer cancel()
 	defer close(co.ended)
 	defer co.Slot.Fail(storepool.ErrStopped)
-	go func() {
-		select {
-		case <-co.quit:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	co.Update(func(c *Condition) { c.Opening.drop = co.Config.RebuildOnStart })
+	co.Update(func(c *Condition) {
+		c.Opening.run(cancel)
+		c.Opening.drop = co.Config.RebuildOnStart
+	})
 	var o openings
 	for ctx.Err() == nil {
 		t := turn{co}
@@ -46,7 +42,7 @@ func (co *Checkout) Run(parent context.Context) {
 		asked := until.Err() != nil
 		damage := t.tookDamage(ctx, err)
 		if damage != nil {
-			err, until = damage, ctx // who asks for another turn waits
+			err, until = damage, ctx // the pause is not cut short by who asks for another turn
 		}
 		if pause, failed := o.ended(time.Since(began), err, damage != nil, asked); failed {
 			t.fail(ctx, err)
@@ -209,7 +205,7 @@ func (t turn) loops(ctx context.Context, k *RepoHandle) error {
 
 // Stop ends the checkout's loop and waits for it.
 func (co *Checkout) Stop(ctx context.Context) error {
-	co.once.Do(func() { close(co.quit) })
+	co.Update(func(c *Condition) { c.Opening.stop() })
 	stopped := co.Stopped
 	for {
 		select {

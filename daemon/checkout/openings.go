@@ -17,11 +17,29 @@ type opening struct {
 	Before bool        // it was opened before, or registered by an earlier start
 	failed error       // why the last attempt failed; nil while none has
 
+	quit    context.CancelFunc // ends Run; nil before it began
+	stopped bool               // Run is to end
 	end     context.CancelFunc // ends the turn; nil before the first
 	drop    bool               // the next turn begins with empty derived stores
 	damage  error              // of the index, found in this turn
 	asked   []chan struct{}    // wait for a turn that begins from now on
 	waiting []chan struct{}    // wait for this turn to be open, or to have failed
+}
+
+// run notes how to end Run, and ends it where that was asked for before it began.
+func (o *opening) run(quit context.CancelFunc) {
+	o.quit = quit
+	if o.stopped {
+		quit()
+	}
+}
+
+// stop ends Run.
+func (o *opening) stop() {
+	o.stopped = true
+	if o.quit != nil {
+		o.quit()
+	}
 }
 
 // begin begins a turn, which end ends, and reports whether it begins with empty derived

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/recall"

@@ -3,9 +3,8 @@ package checkout
 import (
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/embedding"
 )
 
 // While a checkout is indexed, each batch changes what is counted, to count reads

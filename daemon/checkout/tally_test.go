@@ -6,9 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/embedding"
-
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/embedding"
 	"github.com/foldwatch/foldwatch/daemon/work"
 )
 

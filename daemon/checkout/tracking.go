@@ -41,7 +41,7 @@ func (co *Checkout) MayUntrack(ctx context.Context) error {
 
 // follows reports whether a checkout goes over to tracked mode by itself: HEAD tracks a
 // fold/ that is ours, for the first time since it was registered.
-func (co *Checkout) follows(t tracked, foldPath string) bool {
+func (co *Checkout) follows(t BranchState, foldPath string) bool {
 	if !t.Main || !mayFollow(co.View().Record) {
 		return false
 	}
@@ -90,7 +90,7 @@ func (w worker) checkTracking(ctx context.Context, st *Stores) error {
 }
 
 // noteTracked says what the user should know of branches that track fold/.
-func (co *Checkout) noteTracked(k *RepoHandle, t tracked) {
+func (co *Checkout) noteTracked(k *RepoHandle, t BranchState) {
 	text := ""
 	if !k.Tracked && len(t.branches) > 0 {
 		text = fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; the journal keeps every version. "+

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/daemon/limiter"
-
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
+	"github.com/foldwatch/foldwatch/daemon/limiter"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 var mergeNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
