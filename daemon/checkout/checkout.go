@@ -72,6 +72,14 @@ func (co *Checkout) Update(change func(c *Condition)) {
 	co.snapshot.Store(co.cond.view())
 }
 
+// read shows the condition to look, which must neither change it nor wait: for what is not
+// in views.
+func (co *Checkout) read(look func(c *Condition)) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	look(&co.cond)
+}
+
 // View is the condition as it is.
 func (co *Checkout) View() *View { return co.snapshot.Load() }
 

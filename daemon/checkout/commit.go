@@ -61,7 +61,7 @@ func (c committer) due() (at time.Time, some bool) {
 	if c.Limiter.Crowded() {
 		longest = crowdMost
 	}
-	c.Update(func(co *Condition) { at, some = co.history.due(quiet, longest) })
+	c.read(func(co *Condition) { at, some = co.history.due(quiet, longest) })
 	return at, some
 }
 
@@ -244,7 +244,7 @@ func (c committer) settle(ctx context.Context, k *RepoHandle) {
 	for c.wantsCommits() {
 		c.commit(ctx, k)
 		var left bool
-		c.Update(func(co *Condition) { left = co.history.some() })
+		c.read(func(co *Condition) { left = co.history.some() })
 		if !left {
 			return
 		}

@@ -74,7 +74,7 @@ func (w worker) embedEnded(ctx, bound context.Context, err error) (done bool, _ 
 
 // lateUntil returns when the pause of a model ends, zero if there is none.
 func (w worker) lateUntil() (until time.Time) {
-	w.Update(func(c *Condition) {
+	w.read(func(c *Condition) {
 		if time.Now().Before(c.model.Until) {
 			until = c.model.Until
 		}

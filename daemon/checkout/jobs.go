@@ -20,7 +20,7 @@ func (w worker) runJobs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var at time.Time
 		var some bool
-		w.Update(func(c *Condition) { at, some = c.work.Due() })
+		w.read(func(c *Condition) { at, some = c.work.Due() })
 		var due <-chan time.Time
 		if wait := time.Until(at); some && wait <= 0 {
 			if err := w.runDue(ctx); err != nil {
@@ -43,7 +43,7 @@ func (w worker) runJobs(ctx context.Context) error {
 // be done before others need the place of the stores.
 func (w worker) runDue(ctx context.Context) error {
 	var urgent bool
-	w.Update(func(c *Condition) { urgent = c.work.Urgent(time.Now()) })
+	w.read(func(c *Condition) { urgent = c.work.Urgent(time.Now()) })
 	if urgent {
 		w.Slot.Hurry()
 	}
@@ -183,7 +183,7 @@ func (co *Checkout) wireJob(j work.Job) wire.Job {
 
 // Jobs returns the jobs of the checkout, newest first.
 func (co *Checkout) Jobs() (out []wire.Job) {
-	co.Update(func(c *Condition) {
+	co.read(func(c *Condition) {
 		for _, j := range c.work.Jobs() {
 			out = append(out, co.wireJob(j))
 		}

@@ -215,7 +215,7 @@ func (co *Checkout) SetPaused(ctx context.Context, paused bool, until time.Time)
 // retryDue returns a channel that is ready when files are to be tried again, nil
 // if none are.
 func (l loop) retryDue() (due <-chan time.Time) {
-	l.Update(func(c *Condition) {
+	l.read(func(c *Condition) {
 		if !c.Retries.At.IsZero() && !c.pause.on {
 			due = time.After(time.Until(c.Retries.At))
 		}

@@ -66,7 +66,7 @@ func (co *Checkout) Brief() (wire.ProjectStatus, *RepoHandle) {
 		Slug: co.Record.Slug, Key: co.Record.Key, Path: co.Record.Path, State: v.state, Mode: ModeOf(co.Record), Sync: "off", Chunker: chunker.Engine(),
 		Queued: v.Busy, Watch: "off", Counters: co.Count.Values(), Progress: v.progress, Resting: v.resting,
 	}
-	co.Update(func(*Condition) { p.JobTimes = co.Count.jobTimes() })
+	co.read(func(*Condition) { p.JobTimes = co.Count.jobTimes() })
 	if v.Watcher != nil {
 		w := v.Watcher.State()
 		p.Watch, p.WatchReason = "events", w.Reason
@@ -122,7 +122,7 @@ func (co *Checkout) missingSays(failed error) (reason, hint string) {
 func (co *Checkout) LastCounts(ctx context.Context, p *wire.ProjectStatus) {
 	var was *wire.ProjectStatus
 	var m *embedding.Vectors
-	co.Update(func(c *Condition) { was, m = c.Tally.last, c.Tally.of })
+	co.read(func(c *Condition) { was, m = c.Tally.last, c.Tally.of })
 	if was == nil {
 		return // not opened yet, or just being opened
 	}
