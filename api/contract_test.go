@@ -27,13 +27,13 @@ import (
 // A contract asks every route for everything that the document says it answers,
 // and holds each answer to the document.
 type contract struct {
-	t     *testing.T
-	doc   *document
+	t        *testing.T
+	doc      *document
 	handlers *apitest.Fake
-	plain *api.Server // as the daemon has it
-	slow  *api.Server // answers one request a second
-	busy  *api.Server // answers as many as it can
-	seen  map[string]map[string]bool
+	plain    *api.Server // as the daemon has it
+	slow     *api.Server // answers one request a second
+	busy     *api.Server // answers as many as it can
+	seen     map[string]map[string]bool
 
 	keeper *auth.Tokens
 	odd    []string // what was wrong

@@ -213,7 +213,7 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 	}
 	for _, p := range paths {
 		if id, ok := fold.OwnPath(p); ok {
-			if err := st.Checkout.Shared.State.SetGone(ctx, st.Checkout.Record.Slug, id, true); err != nil {
+			if err := st.Checkout.State.SetGone(ctx, st.Checkout.Record.Slug, id, true); err != nil {
 				return wire.RemovedMissing{}, err
 			}
 		}

@@ -155,7 +155,7 @@ func proposalOf(ctx context.Context, h *checkout.Lease, id string) (state.Propos
 	if len(id) < 4 || len(id) > 16 || strings.Trim(id, "0123456789abcdef") != "" {
 		return state.Proposal{}, wire.Proposal{}, fmt.Errorf("%.40q is no id of a proposal: 16 hex digits, or the first 4 or more of one: %w", id, fold.ErrInvalid)
 	}
-	p, err := h.Checkout.Shared.State.Proposal(ctx, h.Checkout.Record.Slug, id)
+	p, err := h.Checkout.State.Proposal(ctx, h.Checkout.Record.Slug, id)
 	if err != nil {
 		return p, wire.Proposal{}, err
 	}

@@ -90,7 +90,7 @@ func (rc recorder) record(ctx context.Context, paths []string, message string) (
 	entries := rc.placedEntries()
 	root, err := rc.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) && rc.hasJournal() && !rc.opt.Tracked {
-		(vanishGuard{rc.Store}).raiseGuard(reasonFoldMissing)
+		vanishGuard(rc).raiseGuard(reasonFoldMissing)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
@@ -105,7 +105,7 @@ func (rc recorder) record(ctx context.Context, paths []string, message string) (
 			return out, nil
 		}
 		// Gone before the first commit: what was acknowledged is written again.
-		if _, err := (replayer{rc.Store}).replay(); err != nil {
+		if _, err := replayer(rc).replay(); err != nil {
 			return out, err
 		}
 		if root, err = rc.openFold(false); err != nil {
@@ -117,7 +117,7 @@ func (rc recorder) record(ctx context.Context, paths []string, message string) (
 	if err != nil {
 		return out, err
 	}
-	if up, err := (vanishGuard{rc.Store}).checkVanished(root, changes); err != nil || up {
+	if up, err := vanishGuard(rc).checkVanished(root, changes); err != nil || up {
 		reason, _ := rc.guarded()
 		return Recorded{Guarded: up, Reason: reason, SetAside: out.SetAside}, err
 	}
@@ -200,8 +200,8 @@ func (rc recorder) collect(ctx context.Context, root *disk.Root, paths []string,
 			if c.disk, c.info = b, info; b == nil {
 				c.disk = []byte{}
 			}
-			(vanishGuard{rc.Store}).noteThere(p)
-		case errors.Is(err, fs.ErrNotExist) && (vanishGuard{rc.Store}).justGone(c):
+			vanishGuard(rc).noteThere(p)
+		case errors.Is(err, fs.ErrNotExist) && vanishGuard(rc).justGone(c):
 			// What we wrote there goes in; that it is gone is for a later look.
 			out.Unsettled = append(out.Unsettled, p)
 			if c.ours == nil {
@@ -322,7 +322,7 @@ func (rc recorder) write(ctx context.Context, changes []*change, message string,
 	for _, c := range changes {
 		rc.noteSeen(c)
 	}
-	return rc.upTo(done), (tracker{rc.Store}).notePending(held)
+	return rc.upTo(done), tracker(rc).notePending(held)
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

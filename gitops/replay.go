@@ -56,11 +56,11 @@ func (p replayer) deletedSince() (map[string]bool, error) {
 		return nil, nil //nolint:nilerr // replay says what is wrong with it
 	}
 	defer root.Close()
-	vanished, total, err := (vanishGuard{p.Store}).vanished(root)
+	vanished, total, err := vanishGuard(p).vanished(root)
 	if err != nil || tooMany(vanished, len(vanished), total) || len(vanished) == total {
 		return nil, err
 	}
-	missing, err := (vanishGuard{p.Store}).missing(root)
+	missing, err := vanishGuard(p).missing(root)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (p replayer) replayBut(deleted map[string]bool) (changed []string, err erro
 		differs, err := p.replayPath(root, path, chains[path])
 		if err != nil {
 			p.log.Warn("Replay left a write in the log", "path", path, "err", err)
-			(recorder{p.Store}).noteSetAside(path, err.Error())
+			recorder(p).noteSetAside(path, err.Error())
 			continue
 		}
 		if differs {
@@ -194,13 +194,13 @@ func (p replayer) replayTracked(ctx context.Context) (changed []string, err erro
 			continue // of an earlier version, which did not note HEAD
 		}
 		if err != nil {
-			(recorder{p.Store}).noteSetAside(path, err.Error())
+			recorder(p).noteSetAside(path, err.Error())
 			continue
 		}
 		differs, err := p.replayPath(root, path, chain)
 		if err != nil {
 			p.log.WarnContext(ctx, "Replay left a write in the log", "path", path, "err", err)
-			(recorder{p.Store}).noteSetAside(path, err.Error())
+			recorder(p).noteSetAside(path, err.Error())
 			continue
 		}
 		if differs {

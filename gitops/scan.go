@@ -50,7 +50,7 @@ func (rc recorder) scan(ctx context.Context) ([]string, error) {
 		if !allowed(path) {
 			return nil
 		}
-		(vanishGuard{rc.Store}).noteThere(path)
+		vanishGuard(rc).noteThere(path)
 		blob, known := old[path]
 		delete(old, path)
 		if !known || !rc.unchanged(path, info, blob) {

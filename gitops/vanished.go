@@ -172,7 +172,7 @@ func (v vanishGuard) restoreFiles(paths []string) error {
 	if err := createMany(root, files); err != nil {
 		return err
 	}
-	if _, err := (replayer{v.Store}).replay(); err != nil { // what was not in the journal yet
+	if _, err := replayer(v).replay(); err != nil { // what was not in the journal yet
 		return err
 	}
 	v.log.Info("Restored vanished memories", "count", len(paths))

@@ -50,7 +50,7 @@ func (co *Checkout) Accept(ctx context.Context, st *Stores, sc fold.Scope, p sta
 		return out, fmt.Errorf("accept proposal %s: %w", p.ID, err)
 	}
 	// A caller that has left changes nothing about what is done.
-	err = co.Shared.State.DecideProposal(context.WithoutCancel(ctx), co.Record.Slug, p.ID, state.ProposalAccepted, sc.Author, co.Now())
+	err = co.State.DecideProposal(context.WithoutCancel(ctx), co.Record.Slug, p.ID, state.ProposalAccepted, sc.Author, co.Now())
 	if errors.Is(err, fold.ErrConflict) { // another accepted it at the same moment
 		err = nil
 	}

@@ -116,7 +116,7 @@ func (t turn) archiveFaded(ctx context.Context) error {
 // taking something back. What is back is described again as ever, and is used: it
 // has not faded.
 func (co *Checkout) Back(ctx context.Context, id fold.ID, gone bool) error {
-	state, slug := co.Shared.State, co.Record.Slug
+	state, slug := co.State, co.Record.Slug
 	err := state.SetGone(ctx, slug, id, gone)
 	if !gone {
 		err = errors.Join(err, state.Touch(ctx, slug, id, co.Now()))

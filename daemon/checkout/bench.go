@@ -81,7 +81,7 @@ func (w worker) commentTrials(ctx context.Context, st *Stores, m *embedding.Vect
 		}
 	}
 	door := recall.New(recall.Options{
-		Slug: w.Record.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: w.Shared.State, Embed: m.Embedder, Lexicon: w.Lexicon.Table(),
+		Slug: w.Record.Slug, Index: b.index, Text: b.text, Vectors: b.vectors, State: w.State, Embed: m.Embedder, Lexicon: w.Lexicon.Table(),
 		StrengthWeight: func() float64 { return 0 }, HalfLife: func() time.Duration { return rank.DefaultHalfLife }, Now: w.Now,
 	})
 	return tryAll(ctx, door, m, b.questions)
@@ -167,7 +167,7 @@ func (b *bench) open(ctx context.Context, co *Checkout, m *embedding.Vectors) (e
 	cut, overlap := co.cutting()
 	b.in, err = ingest.New(ingest.Options{
 		Slug: co.Record.Slug, Key: co.Record.Key + " " + benchDir, Repo: &usergit.Repo{WorkTree: b.tree()}, Fold: disk.Folder{Dir: filepath.Join(b.dir, DefaultFoldDir)},
-		Index: b.index, Text: b.text, Vectors: b.vectors, State: co.Shared.State, Cache: co.Cache, Cutter: co.Cutter, Cuts: &co.cuts,
+		Index: b.index, Text: b.text, Vectors: b.vectors, State: co.State, Cache: co.Cache, Cutter: co.Cutter, Cuts: &co.cuts,
 		Embed: m.Embedder, Count: new(ingest.Counters), MaxBytes: int64(cut.MaxBytes), Cut: cut, Overlap: overlap, Now: co.Now, Log: log,
 	}, selection.Rules{FileMemories: "local"})
 	return err

@@ -40,7 +40,7 @@ type consolidated struct {
 // consolidatedTo returns how far the memories of st were compared.
 func (w worker) consolidatedTo(ctx context.Context, st *Stores) (consolidated, error) {
 	now := consolidated{Generation: st.Index.Generation, Identity: st.Vectors.Serving().Identity.String()}
-	text, err := w.Shared.State.Note(ctx, w.Record.Key, noteConsolidated)
+	text, err := w.State.Note(ctx, w.Record.Key, noteConsolidated)
 	if err != nil {
 		return now, err
 	}
@@ -70,7 +70,7 @@ func (w worker) consolidateLater(ctx context.Context, st *Stores) error {
 		return err
 	}
 	if len(ids) == 0 {
-		open, err := w.Shared.State.OpenProposals(ctx, w.Record.Slug)
+		open, err := w.State.OpenProposals(ctx, w.Record.Slug)
 		if err != nil || open == 0 {
 			return err
 		}
@@ -112,7 +112,7 @@ func (w worker) doConsolidate(ctx context.Context, st *Stores) error {
 	if err != nil {
 		return err
 	}
-	added, err := w.Shared.State.PutProposals(ctx, w.Record.Slug, made, proposalsOpen)
+	added, err := w.State.PutProposals(ctx, w.Record.Slug, made, proposalsOpen)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (w worker) doConsolidate(ctx context.Context, st *Stores) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Shared.State.SetNote(ctx, w.Record.Key, noteConsolidated, string(b)); err != nil || !more {
+	if err := w.State.SetNote(ctx, w.Record.Key, noteConsolidated, string(b)); err != nil || !more {
 		return err
 	}
 	w.Add(work.Task{Kind: work.Consolidate, Priority: work.Later})
@@ -150,7 +150,7 @@ func (w worker) consolidateAgain() {
 // dropChanged forgets open proposals whose memories have changed, and notes of those
 // that a crash kept from being noted that they were accepted.
 func (w worker) dropChanged(ctx context.Context, st *Stores) error {
-	db, slug := w.Shared.State, w.Record.Slug
+	db, slug := w.State, w.Record.Slug
 	open, err := db.Proposals(ctx, slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil || len(open) == 0 {
 		return err
@@ -179,7 +179,7 @@ func (w worker) acceptAll(ctx context.Context, st *Stores) {
 	if w.View().paused {
 		return
 	}
-	open, err := w.Shared.State.Proposals(ctx, w.Record.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
+	open, err := w.State.Proposals(ctx, w.Record.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil {
 		w.Log.WarnContext(ctx, "Proposals not read", "err", err)
 		return

@@ -183,7 +183,7 @@ func (w worker) adopt(ctx context.Context, st *Stores, m *embedding.Vectors) err
 		}
 		note = string(b)
 	}
-	if err := w.Shared.State.SetNote(ctx, w.Record.Key, noteEmbedding, note); err != nil {
+	if err := w.State.SetNote(ctx, w.Record.Key, noteEmbedding, note); err != nil {
 		return err
 	}
 	old := st.Vectors.Serve(m)

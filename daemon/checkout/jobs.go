@@ -80,7 +80,8 @@ func (w worker) runDue(ctx context.Context) error {
 func (w worker) runJob(ctx context.Context, st *Stores, j work.Job) error {
 	err := w.attempt(ctx, st, j)
 	now := time.Now()
-	if err != nil && ctx.Err() != nil { // the daemon stops, or the stores are to rest
+	brokenOff := err != nil && ctx.Err() != nil // the daemon stops, or the stores are to rest
+	if brokenOff {
 		w.Update(func(c *Condition) { c.work.GiveBack() })
 		return nil
 	}

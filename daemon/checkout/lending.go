@@ -58,8 +58,8 @@ func (t turn) attach(ctx context.Context, k *RepoHandle, st *Stores, first bool)
 	k.generation = st.Index.Generation
 	st.Index.OnDamage(t.damaged)
 	if first {
-		worker{t.Checkout}.recoverAcknowledged(ctx, st)
-	} else if err := (worker{t.Checkout}).catchUp(ctx, st); err != nil {
+		worker(t).recoverAcknowledged(ctx, st)
+	} else if err := worker(t).catchUp(ctx, st); err != nil {
 		return err
 	}
 	t.Update(func(c *Condition) { c.rest.since = time.Time{} })

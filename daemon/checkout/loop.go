@@ -93,7 +93,7 @@ func (l loop) take(b watch.Batch) {
 	}
 	if len(memories) > 0 {
 		if k := l.View().Repo; k != nil {
-			committer{l.Checkout}.addSeen(k, memories)
+			committer(l).addSeen(k, memories)
 		}
 		l.addMemories(memories)
 	}
@@ -195,7 +195,7 @@ func (l loop) extendPause(d time.Duration) {
 
 // SetPaused stops or resumes watching and committing, and remembers it.
 func (co *Checkout) SetPaused(ctx context.Context, paused bool, until time.Time) error {
-	if err := co.Shared.State.SetPaused(ctx, co.Record.Key, paused, until); err != nil {
+	if err := co.State.SetPaused(ctx, co.Record.Key, paused, until); err != nil {
 		return err
 	}
 	co.Update(func(c *Condition) { c.pause.on, c.pause.until = paused, until })

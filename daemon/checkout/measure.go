@@ -65,7 +65,7 @@ func (w worker) doMeasure(ctx context.Context, st *Stores) error {
 		if err != nil {
 			return err
 		}
-		if err := w.Shared.State.SetNote(ctx, w.Record.Key, noteWeight, string(b)); err != nil {
+		if err := w.State.SetNote(ctx, w.Record.Key, noteWeight, string(b)); err != nil {
 			return err
 		}
 		w.Log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "on", kind.on, "weight", got.Weight, "why", got.Why)

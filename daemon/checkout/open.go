@@ -93,7 +93,7 @@ func (k *RepoHandle) takeMirror(ctx context.Context, co *Checkout) error {
 	if n, ok := gitops.MirrorHolds(dir); !ok || n == 0 {
 		return nil
 	}
-	all, err := co.Shared.State.Checkouts(ctx)
+	all, err := co.State.Checkouts(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (k *RepoHandle) openIngester(co *Checkout) (err error) {
 	}
 	k.Ingest, err = ingest.New(ingest.Options{
 		Slug: co.Record.Slug, Key: co.Record.Key, Repo: k.repo, FoldDir: co.Record.FoldDir, Fold: k.fold, Store: writes,
-		State: co.Shared.State, Cache: co.Cache, Cutter: co.Cutter, Cuts: &co.cuts, Count: &co.Count.ingest,
+		State: co.State, Cache: co.Cache, Cutter: co.Cutter, Cuts: &co.cuts, Count: &co.Count.ingest,
 		Describe: cfg.Describe, NoCommits: !cfg.CommitMemories, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.Now, Log: co.Log,
 	}, co.rulesFor(p))
 	return err

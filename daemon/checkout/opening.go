@@ -192,10 +192,10 @@ func (co *Checkout) OpenAnew(ctx context.Context, drop bool) error {
 
 func (t turn) loops(ctx context.Context, k *RepoHandle) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return worker{t.Checkout}.runJobs(ctx) })
-	g.Go(func() error { return loop{t.Checkout}.watch(ctx, k) })
-	g.Go(func() error { return committer{t.Checkout}.run(ctx, k) })
-	g.Go(func() error { return loop{t.Checkout}.run(ctx) })
+	g.Go(func() error { return worker(t).runJobs(ctx) })
+	g.Go(func() error { return loop(t).watch(ctx, k) })
+	g.Go(func() error { return committer(t).run(ctx, k) })
+	g.Go(func() error { return loop(t).run(ctx) })
 	g.Go(func() error { return t.Sync.Run(ctx, syncTree{t.Checkout, k}) })
 	if t.Config.DecayArchive == archiveDaily && !k.Tracked {
 		g.Go(func() error { return t.archiveDaily(ctx) })

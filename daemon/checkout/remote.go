@@ -41,7 +41,7 @@ func (w worker) rememberAhead(ctx context.Context, st *Stores) error {
 
 // rememberPulls makes memories of the merged requests that webhooks brought.
 func (w worker) rememberPulls(ctx context.Context, st *Stores) (r ingest.Report, err error) {
-	due, err := w.Shared.State.DueDeliveries(ctx, w.Record.CommonDir)
+	due, err := w.State.DueDeliveries(ctx, w.Record.CommonDir)
 	if err != nil {
 		return r, err
 	}
@@ -66,5 +66,5 @@ func (w worker) rememberPulls(ctx context.Context, st *Stores) (r ingest.Report,
 	if err != nil {
 		return r, err
 	}
-	return r, w.Shared.State.DeliveriesDone(ctx, done)
+	return r, w.State.DeliveriesDone(ctx, done)
 }

@@ -51,7 +51,7 @@ func (co *Checkout) StatusWithin(ctx, waited context.Context) wire.ProjectStatus
 		co.LastCounts(ctx, &p)
 	}
 	co.historyOf(ctx, k, &p)
-	if n, err := co.Shared.State.OpenProposals(ctx, co.Record.Slug); err == nil {
+	if n, err := co.State.OpenProposals(ctx, co.Record.Slug); err == nil {
 		p.Proposals = n
 	}
 	sort.Strings(p.Notices)

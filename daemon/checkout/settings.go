@@ -16,7 +16,7 @@ import (
 func (co *Checkout) Algorithm() wire.Algorithm {
 	cfg := co.Config.For(co.Record.Slug)
 	a := wire.Algorithm{StrengthWeight: cfg.StrengthWeight, DecayHalfLifeDays: cfg.DecayHalfLifeDays}
-	set, err := co.Shared.State.Settings(context.Background(), co.Record.Slug)
+	set, err := co.State.Settings(context.Background(), co.Record.Slug)
 	if err == nil && len(set) > 0 {
 		err = json.Unmarshal(set, &a)
 	}
@@ -40,12 +40,12 @@ func (co *Checkout) allow(ctx context.Context, id fold.ID, rule string) error {
 	if err != nil {
 		return err
 	}
-	return co.Shared.State.SetFact(ctx, "project:"+co.Record.Slug, "allow:"+string(id), string(b))
+	return co.State.SetFact(ctx, "project:"+co.Record.Slug, "allow:"+string(id), string(b))
 }
 
 // allowed returns the secret rules that were allowed for the memory id.
 func (co *Checkout) allowed(ctx context.Context, id fold.ID) (map[string]bool, error) {
-	text, err := co.Shared.State.Fact(ctx, "project:"+co.Record.Slug, "allow:"+string(id))
+	text, err := co.State.Fact(ctx, "project:"+co.Record.Slug, "allow:"+string(id))
 	rules := map[string]bool{}
 	if err != nil || text == "" {
 		return rules, err

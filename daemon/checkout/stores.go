@@ -73,7 +73,7 @@ func (co *Checkout) noteRebuilt(st *Stores) {
 // matchGeneration begins words and vectors anew where they were fed from a
 // database that is gone.
 func matchGeneration(ctx context.Context, co *Checkout, generation, dir string) error {
-	fed, err := co.Shared.State.Note(ctx, co.Record.Key, "generation")
+	fed, err := co.State.Note(ctx, co.Record.Key, "generation")
 	if err != nil || fed == generation {
 		return err
 	}
@@ -86,7 +86,7 @@ func matchGeneration(ctx context.Context, co *Checkout, generation, dir string) 
 			return err
 		}
 	}
-	return co.Shared.State.SetNote(ctx, co.Record.Key, "generation", generation)
+	return co.State.SetNote(ctx, co.Record.Key, "generation", generation)
 }
 
 // attach gives the stores to the rest of the checkout and opens the services on them.
@@ -95,13 +95,13 @@ func (st *Stores) attach(co *Checkout, k *RepoHandle) {
 	k.Ingest.Attach(st.Index, st.Text)
 	cfg, m := co.Config.For(co.Record.Slug), st.Vectors.Serving()
 	st.Recall = recall.New(recall.Options{
-		Slug: co.Record.Slug, Index: st.Index, Text: st.Text, Vectors: m.Index, State: co.Shared.State, Embed: m.Embedder,
+		Slug: co.Record.Slug, Index: st.Index, Text: st.Text, Vectors: m.Index, State: co.State, Embed: m.Embedder,
 		Fold: k.fold, Lexicon: co.Lexicon.Table(), Source: k.Ingest.ReadSource, SourceParts: k.Ingest.ReadParts, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.Count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.Now,
 		HalfLife: func() time.Duration { return time.Duration(co.Algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, m)
 	st.Writes = remember.New(remember.Options{
-		Slug: co.Record.Slug, Store: k.Store.Store, Index: st.Index, State: co.Shared.State,
+		Slug: co.Record.Slug, Store: k.Store.Store, Index: st.Index, State: co.State,
 		Describe: k.Ingest.DescribeOne, Keywords: describe.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.Now,
 	})
 }

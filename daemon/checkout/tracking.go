@@ -56,7 +56,7 @@ const ModeNotice = "mode"
 // of its repository follow.
 func (co *Checkout) goOver(ctx context.Context) error {
 	co.Update(func(c *Condition) { c.Record.CommitTo = ModeTracked })
-	if err := co.Shared.State.PutCheckout(ctx, co.View().Record); err != nil {
+	if err := co.State.PutCheckout(ctx, co.View().Record); err != nil {
 		return err
 	}
 	co.Note(ModeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+

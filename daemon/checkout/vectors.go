@@ -57,7 +57,7 @@ func vectorsDirOf(id embed.Identity) string {
 // it still is what the user wants, else the builtin ones. It makes no request.
 func (co *Checkout) openMeaning(ctx context.Context) (*embedding.Vectors, error) {
 	c := co.Models.Choice(co.Record.Slug)
-	text, err := co.Shared.State.Note(ctx, co.Record.Key, noteEmbedding)
+	text, err := co.State.Note(ctx, co.Record.Key, noteEmbedding)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (w *measuredWeight) owed(now time.Time) bool {
 // knownWeights is what was measured of m on this checkout.
 func (co *Checkout) knownWeights(ctx context.Context, m *embedding.Vectors) measuredWeights {
 	var n measuredWeights
-	text, err := co.Shared.State.Note(ctx, co.Record.Key, noteWeight)
+	text, err := co.State.Note(ctx, co.Record.Key, noteWeight)
 	if err != nil || text == "" || json.Unmarshal([]byte(text), &n) != nil || n.Identity != m.Identity.String() {
 		return measuredWeights{Identity: m.Identity.String()}
 	}

@@ -40,7 +40,7 @@ func (w worker) doSweep(ctx context.Context, st *Stores, j work.Job) (err error)
 	if err := st.Ingest.CatchUp(ctx, progress); err != nil {
 		return err
 	}
-	vanished := committer{w.Checkout}.guard(ctx, st.RepoHandle)
+	vanished := committer(w).guard(ctx, st.RepoHandle)
 	describe := func() error {
 		if w.View().paused {
 			w.miss() // the sweep at its end describes
@@ -130,7 +130,7 @@ func (w worker) doSource(ctx context.Context, st *Stores, j work.Job) error {
 
 func (w worker) doFold(ctx context.Context, st *Stores, j work.Job) error {
 	paths := j.Task.Paths
-	if (committer{w.Checkout}).guard(ctx, st.RepoHandle) {
+	if committer(w).guard(ctx, st.RepoHandle) {
 		paths = st.present(paths) // what vanished may come back: it stays in the index
 	}
 	saved := func() {}
@@ -222,7 +222,7 @@ func (w worker) describeAnew(st *Stores) error {
 // doDescribe makes descriptions anew that an older describer made, a part at a
 // time.
 func (w worker) doDescribe(ctx context.Context, st *Stores) error {
-	if w.View().paused || (committer{w.Checkout}).guard(ctx, st.RepoHandle) {
+	if w.View().paused || committer(w).guard(ctx, st.RepoHandle) {
 		return nil // the next sweep asks for it again
 	}
 	defer w.endProgress()

@@ -29,13 +29,13 @@ func TestCursorsCountPlaces(t *testing.T) {
 		gone   int
 		next   int // offset, from 3
 	}{
-		"all shown":               {of(0, 1, 2, 3), true, 0, 7},
-		"one gone":                {of(0, 1, 3), true, 1, 6},
-		"one gone, ranked anew":   {of(0, 1, 3), false, 1, 7},
-		"all gone":                {of(), true, 4, 3}, // there are others at these places now
-		"all gone, ranked anew":   {of(), false, 4, 7},
-		"a door away":             {away, true, 0, 7},
-		"a door away, anew":       {away, false, 0, 7},
+		"all shown":                   {of(0, 1, 2, 3), true, 0, 7},
+		"one gone":                    {of(0, 1, 3), true, 1, 6},
+		"one gone, ranked anew":       {of(0, 1, 3), false, 1, 7},
+		"all gone":                    {of(), true, 4, 3}, // there are others at these places now
+		"all gone, ranked anew":       {of(), false, 4, 7},
+		"a door away":                 {away, true, 0, 7},
+		"a door away, anew":           {away, false, 0, 7},
 		"all checkouts away, at last": {make([]map[fold.ID]wire.SearchResult, 2), true, 0, 7},
 	} {
 		c, reply := wire.SearchCursor{Offset: 3, At: time.UnixMilli(1)}, wire.SearchReply{}

@@ -1,7 +1,6 @@
 package corpus_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
-	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -26,31 +24,6 @@ func write(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func open(t *testing.T, corpora ...corpus.Corpus) *corpus.Searcher {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s, err := corpus.Open(ctx, corpus.Options{Dir: t.TempDir()}, corpora...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-func answer(t *testing.T, s *corpus.Searcher, q eval.Query, channels ...recall.Channel) []string {
-	t.Helper()
-	names, err := s.Answer(t.Context(), q, channels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }
 
 func function(name, comment string) string {
