@@ -145,6 +145,9 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		}
 		return sdk.ResourceNotFoundError(req.Params.URI)
 	}
+	if s.isDown() {
+		return nil
+	}
 	extra := req.Extra
 	if extra == nil {
 		extra, _ = ctx.Value(extraKey{}).(*sdk.RequestExtra)
@@ -157,8 +160,6 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		_, err = s.handlers.GetMemory(ctx, sc, project, id)
 	}
 	switch {
-	case errors.Is(err, wire.ErrNoDaemon):
-		return nil
 	case errors.Is(err, fold.ErrNotFound), errors.Is(err, fold.ErrInvalid):
 		return sdk.ResourceNotFoundError(req.Params.URI)
 	case err != nil:

@@ -46,6 +46,8 @@ type Options struct {
 	// Caller returns the caller of a request from its context. Nil means [auth.CallerOf]:
 	// the HTTP server in front has put it there.
 	Caller func(context.Context) auth.Caller
+	// Unreachable, if not nil, says why the handlers cannot be asked now; nil if they can.
+	Unreachable func() error
 	// Mount, if not nil, adds tools and resources to the server. Only the conformance suite
 	// does, which needs tools of its own.
 	Mount func(*sdk.Server)
@@ -99,7 +101,7 @@ func Handler(handlers Handlers, opt Options) *Server {
 	if opt.Mount != nil {
 		opt.Mount(s.mcp)
 	}
-	s.mcp.AddReceivingMiddleware(withExtra, s.aliases, s.listResources)
+	s.mcp.AddReceivingMiddleware(withExtra, s.reachable, s.aliases, s.listResources)
 	s.authenticated = sdkauth.RequireBearerToken(s.identify, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(http.HandlerFunc(s.dispatch))
 	one := func(*http.Request) *sdk.Server { return s.mcp }
 	s.stateless = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{
@@ -109,6 +111,30 @@ func Handler(handlers Handlers, opt Options) *Server {
 		Logger: quiet, MaxRequestBodyBytes: bodyLimit, SessionTimeout: sessionTime,
 	})
 	return s
+}
+
+// unreachable is why the handlers cannot be asked now, nil if they can.
+func (s *Server) unreachable() error {
+	if s.opt.Unreachable == nil {
+		return nil
+	}
+	return s.opt.Unreachable()
+}
+
+func (s *Server) isDown() bool { return s.unreachable() != nil }
+
+// reachable refuses what would ask the handlers while they cannot be asked. What tells of
+// the server itself is answered; tools say it in their results.
+func (s *Server) reachable(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		switch method {
+		case "resources/list", "resources/read", "prompts/get", "completion/complete":
+			if err := s.unreachable(); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // bodyLimit is how many bytes one message may have: files_upload carries files.

@@ -107,6 +107,9 @@ func (t tool) answer(ctx context.Context, s *Server, c *call, raw json.RawMessag
 	if !t.access.Allows(c.scope) {
 		return s.refuse(ctx, t.Name, fmt.Errorf("%s needs a caller with scope %s: %w", t.Name, t.access, fold.ErrForbidden))
 	}
+	if err := s.unreachable(); err != nil {
+		return s.refuse(ctx, t.Name, err)
+	}
 	res, err := t.safely(ctx, c, raw)
 	if err != nil {
 		return s.refuse(ctx, t.Name, err)
