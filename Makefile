@@ -177,13 +177,12 @@ MERGES ?= 1000000
 merges: ## a million random merges of memories, MERGES=n for others (about eight minutes on 2 cores)
 	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
-full: ## the long rigs: mutants, hostile files and cost of the chunker, crashes of vectors, of sync, a walk over a checkout, the Windows installer
+full: ## the long rigs: mutants, hostile files and cost of the chunker, crashes of vectors, of sync, a walk over a checkout
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(PoolOutlivesMutants|PoolBounds|CutBounds|CutIsLinear)$$' ./chunker
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites|GraphServesAndComesBack)$$' ./vecindex
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|PowerCut)$$' ./gitops
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^TestASaveIsDescribedAlone$$' ./daemon
 	FOLDWATCH_FULL=1 FOLDWATCH_SEED=$${FOLDWATCH_SEED:-1} $(GO) test -mod=readonly -count=1 -v -timeout 20m -run '^TestIndexEqualsAFreshOne$$' ./daemon
-	$(MAKE) packages ONLY=windows/amd64
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex
